@@ -1,0 +1,67 @@
+"""The version grid: every supported Python with every supported Django, and the oldest versions that we promise.
+
+    nox --list
+    nox -s "grid(py3.13-django6.1)"
+
+The newest cell runs the whole suite, the others the core and contract suites. An interpreter that this machine
+does not have is skipped by name, and is an error with CI=true.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nox
+
+PYTHONS_OF_DJANGO = {
+    "5.2": ("3.11", "3.12", "3.13"),
+    "6.0": ("3.12", "3.13"),
+    "6.1": ("3.12", "3.13"),
+}
+NEWEST = ("3.13", "6.1")
+GRID = [(python, django) for django, pythons in PYTHONS_OF_DJANGO.items() for python in pythons]
+
+CONTRACT_SUITES = ("tests/core", "tests/contract")
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = os.environ.get("CI") == "true"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["grid", "lowest"]
+
+
+def put_pyenv_on_path(versions: list[str]) -> None:
+    """Let `python3.12` and its like be found where only pyenv has them: its shims refuse inactive versions."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for version in versions:
+        found = shutil.which(f"python{version}")
+        if found and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
+            continue
+        for bindir in sorted(root.glob(f"versions/{version}.*/bin")):
+            os.environ["PATH"] = f"{bindir}{os.pathsep}{os.environ['PATH']}"
+
+
+put_pyenv_on_path(sorted({python for python, _ in GRID}))
+
+
+def cell_name(python: str, django: str) -> str:
+    return f"py{python}-django{django}"
+
+
+@nox.session
+@nox.parametrize("python,django", [nox.param(*cell, id=cell_name(*cell)) for cell in GRID])
+def grid(session: nox.Session, django: str) -> None:
+    """Run the suites on one cell of the support grid."""
+    newest = (session.python, django) == NEWEST
+    session.install("-e", ".[dev]" if newest else ".[test]", f"Django~={django}.0")
+    suites = () if newest else CONTRACT_SUITES
+    session.run("python", "-m", "pytest", *suites, *session.posargs)
+
+
+@nox.session(python="3.11", venv_backend="uv")
+def lowest(session: nox.Session) -> None:
+    """Run the core and contract suites on the lowest versions that pyproject.toml admits."""
+    session.install("--resolution", "lowest-direct", "-e", ".[test]")
+    session.run("python", "-m", "pytest", *CONTRACT_SUITES, *session.posargs)
