@@ -1,0 +1,39 @@
+"""Models of every shape, in dependency order: the clean-up empties their tables from the last to the first."""
+
+from tests.django.shop.inherited import Article, Book, Gadget, Item, Memo, Novel, Paper, UrgentOrder
+from tests.django.shop.keyed import Member, Parcel, Seat, Slot
+from tests.django.shop.peculiar import Device, Invoice, Journal, Ledger, Legacy, Page
+from tests.django.shop.plain import Customer, Doc, Order, Run, Ticket
+from tests.django.shop.related import Cart, CartLine, Periodic, Remark, Schedule, Tag
+
+__all__ = [
+    "Article",
+    "Book",
+    "Cart",
+    "CartLine",
+    "Customer",
+    "Device",
+    "Doc",
+    "Gadget",
+    "Invoice",
+    "Item",
+    "Journal",
+    "Ledger",
+    "Legacy",
+    "Member",
+    "Memo",
+    "Novel",
+    "Order",
+    "Page",
+    "Paper",
+    "Parcel",
+    "Periodic",
+    "Remark",
+    "Run",
+    "Schedule",
+    "Seat",
+    "Slot",
+    "Tag",
+    "Ticket",
+    "UrgentOrder",
+]
