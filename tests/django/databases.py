@@ -94,8 +94,9 @@ def discover() -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         "sqlite_deferred": _mirror("default", main, transaction_mode="DEFERRED"),
         "sqlite_wal": _sqlite("wal", init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF"),
     }
-    asked = env.list("CAS_TEST_DATABASES", default=None)
-    urls = [*env.list("DATABASE_URL", default=[]), *(PROBED.values() if asked is None else asked)]
+    asked = os.environ.get("CAS_TEST_DATABASES")  # set but empty: SQLite only
+    named = list(PROBED.values()) if asked is None else [url.strip() for url in asked.split(",") if url.strip()]
+    urls = [*env.list("DATABASE_URL", default=[]), *named]
     absent = {name: "not named in CAS_TEST_DATABASES" for name in PROBED}
     for url in urls:
         config: dict[str, Any] = {**environ.Env.db_url_config(url)}
