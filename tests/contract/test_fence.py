@@ -98,7 +98,11 @@ async def test_by_key_is_not_fenced(keyed: Api) -> None:
     """The by-key form knows no object, so no fence."""
     order = await _refused(keyed)
     outcome = await keyed.by_key(
-        "update_if_current", keyed.models.Order, keyed.key(order), expect=Expect(record_version=5), set={"n": 1}
+        "update_if_current",
+        keyed.models.Order,
+        keyed.key(order),
+        expect=Expect(record_version=5),
+        set={"n": 1},
     )
     assert outcome.verdict is Verdict.WON
 

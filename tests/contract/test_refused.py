@@ -24,7 +24,10 @@ ON_OBJECT = {
 BY_KEY = {
     "delete_if_current": {"expect": Expect(record_version=1, run_seq=0, state="new")},
     "update_if_current": {"expect": Expect(record_version=1, run_seq=0, state="new"), "set": {"n": 9}},
-    "new_generation_if_current": {"expect": Expect(record_version=1, run_seq=0, state="new"), "set": {"n": 9}},
+    "new_generation_if_current": {
+        "expect": Expect(record_version=1, run_seq=0, state="new"),
+        "set": {"n": 9},
+    },
 }
 #: what the rival did -> the verdict, the error, its code
 MOVES = {

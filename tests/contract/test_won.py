@@ -157,7 +157,9 @@ async def test_new_generation_by_key_demands_a_generation(keyed: Api) -> None:
     async with keyed.statements() as sent:
         for expect in (Expect(), Expect(record_version=1)):
             with pytest.raises(MissingExpectation):
-                await keyed.by_key("new_generation_if_current", keyed.models.Order, keyed.key(order), expect=expect)
+                await keyed.by_key(
+                    "new_generation_if_current", keyed.models.Order, keyed.key(order), expect=expect
+                )
     assert sent == []
 
 

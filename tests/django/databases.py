@@ -39,12 +39,19 @@ def _why_unreachable(vendor: str, config: dict[str, Any]) -> str:
             import psycopg
 
             psycopg.connect(
-                host=host, port=port or 5432, user=user, password=password, dbname="postgres", connect_timeout=2
+                host=host,
+                port=port or 5432,
+                user=user,
+                password=password,
+                dbname="postgres",
+                connect_timeout=2,
             ).close()
         else:
             import pymysql
 
-            pymysql.connect(host=host, port=int(port or 3306), user=user, password=password, connect_timeout=2).close()
+            pymysql.connect(
+                host=host, port=int(port or 3306), user=user, password=password, connect_timeout=2
+            ).close()
     except Exception as error:  # any driver's error, and a driver that is not installed
         return f"{type(error).__name__}: {error}".splitlines()[0]
     return ""
@@ -82,7 +89,9 @@ def _mariadb(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "mariadb": config,
         "mariadb_rr": _mirror("mariadb", config, isolation_level="repeatable read"),
         "mariadb_serializable": _mirror("mariadb", config, isolation_level="serializable"),
-        "mariadb_snapshot": _mirror("mariadb", config, isolation_level="repeatable read", init_command=snapshot),
+        "mariadb_snapshot": _mirror(
+            "mariadb", config, isolation_level="repeatable read", init_command=snapshot
+        ),
     }
 
 
@@ -95,7 +104,9 @@ def discover() -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         "sqlite_wal": _sqlite("wal", init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF"),
     }
     asked = os.environ.get("CAS_TEST_DATABASES")  # set but empty: SQLite only
-    named = list(PROBED.values()) if asked is None else [url.strip() for url in asked.split(",") if url.strip()]
+    named = (
+        list(PROBED.values()) if asked is None else [url.strip() for url in asked.split(",") if url.strip()]
+    )
     urls = [*env.list("DATABASE_URL", default=[]), *named]
     absent = {name: "not named in CAS_TEST_DATABASES" for name in PROBED}
     for url in urls:

@@ -64,6 +64,14 @@ class Api(ABC):
         """Read all columns again, or only those named."""
 
     @abstractmethod
+    async def defer(self, obj: Any, name: str) -> None:
+        """Make one loaded column of the object look as if it had never been loaded."""
+
+    @abstractmethod
+    async def plain_save(self, obj: Any) -> None:
+        """Save by the ORM's own means."""
+
+    @abstractmethod
     def key(self, obj: Any) -> Any:
         """Return the primary key: a scalar or a tuple."""
 

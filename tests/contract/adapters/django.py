@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connections, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 import cas_orm_django
@@ -89,6 +89,17 @@ class DjangoApi(Api):
     async def reload(self, obj: Any, *names: str) -> None:
         """Call ``refresh_from_db``."""
         await self.hop(obj.refresh_from_db, fields=list(names) or None)
+
+    async def defer(self, obj: Any, name: str) -> None:
+        """Load the object once more with a plain queryset that defers the column, and take over its state."""
+        plain = QuerySet(type(obj), using=self.alias).defer(name)
+        found = await self.hop(plain.get, pk=obj.pk)
+        obj.__dict__.clear()
+        obj.__dict__.update(found.__dict__)
+
+    async def plain_save(self, obj: Any) -> None:
+        """Call ``save``."""
+        await self.hop(obj.save)
 
     def key(self, obj: Any) -> Any:
         """Return ``pk``."""
