@@ -1,10 +1,10 @@
-"""The version grid: every supported Python with every supported Django, and the oldest versions that we promise.
+"""The version grid: every supported Python with every supported Django, and the oldest versions we promise.
 
     nox --list
     nox -s "grid(py3.13-django6.1)"
 
-The newest cell runs the whole suite, the others the core and contract suites. An interpreter that this machine
-does not have is skipped by name, and is an error with CI=true.
+The newest cell runs the whole suite, the others the core and contract suites. An interpreter that this
+machine does not have is skipped by name, and is an error with CI=true.
 """
 
 import os
@@ -33,7 +33,7 @@ nox.options.sessions = ["grid", "lowest"]
 
 
 def put_pyenv_on_path(versions: list[str]) -> None:
-    """Let `python3.12` and its like be found where only pyenv has them: its shims refuse inactive versions."""
+    """Let `python3.12` be found where only pyenv has it: the shims of inactive versions refuse to run."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for version in versions:
         found = shutil.which(f"python{version}")

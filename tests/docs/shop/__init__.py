@@ -1,0 +1,1 @@
+"""The application that the documentation's examples belong to."""

@@ -1,0 +1,54 @@
+"""Every Python block of the README and of the documentation runs, and says what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sybil")
+from tests.docs.run_document import examples_of
+
+ROOT = Path(__file__).parents[2]
+RUNNER = Path(__file__).with_name("run_document.py")
+
+
+def documents() -> list[Path]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in pages if "_build" not in page.parts and examples_of(page)]
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def execute(page: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", str(RUNNER), str(page)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("page", documents(), ids=name)
+def test_the_examples_of_a_page_run(page: Path) -> None:
+    """The page's examples run top to bottom without an error, and print what the page shows."""
+    result = execute(page)
+    assert result.returncode == 0, f"{name(page)}\n{result.stdout}\n{result.stderr}"
+
+
+def test_a_wrong_example_is_noticed(tmp_path: Path) -> None:
+    """The runner fails on a false claim: the tests above would notice one."""
+    page = tmp_path / "wrong.md"
+    page.write_text("```python\n>>> 1 + 1\n3\n```\n", encoding="utf-8")
+    assert execute(page).returncode != 0
+
+
+def test_the_readme_has_examples() -> None:
+    """The README is among the documents; it could otherwise lose its example unnoticed."""
+    assert ROOT / "README.md" in documents()
