@@ -108,7 +108,7 @@ def discover() -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         list(PROBED.values()) if asked is None else [url.strip() for url in asked.split(",") if url.strip()]
     )
     urls = [*env.list("DATABASE_URL", default=[]), *named]
-    absent = {name: "not named in CAS_TEST_DATABASES" for name in PROBED}
+    absent = dict.fromkeys(PROBED, "not named in CAS_TEST_DATABASES")
     for url in urls:
         config: dict[str, Any] = {**environ.Env.db_url_config(url)}
         vendor = VENDORS.get(config["ENGINE"], "")

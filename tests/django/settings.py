@@ -33,7 +33,7 @@ INSTALLED_APPS = [
     "tests.django.shop",
 ]
 # Tables straight from the models: a test database is made in a blink.
-MIGRATION_MODULES = {app: None for app in ("contenttypes", "auth", "admin", "sessions", "shop")}
+MIGRATION_MODULES = dict.fromkeys(("contenttypes", "auth", "admin", "sessions", "shop"))
 
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
