@@ -33,8 +33,8 @@ $(RUN): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "cas-orm needs Python 3.11 or newer; $(PYTHON) is not. Try: make PYTHON=python3.13 ..."; exit 2; }
 	@echo "making $(VENV) ..."
-	@rm -f $(VENV)/.run-* $(VENV)/.dev-*
-	@$(PYTHON) -m venv --clear $(VENV) || \
+	@test -e $@ || rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "$(PYTHON) cannot make virtual environments (on Debian: apt-get install python3-venv)"; exit 2; }
 	@$(PIP) -e '.[demo]'
 	@touch $@

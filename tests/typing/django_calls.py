@@ -1,0 +1,105 @@
+"""Public calls of the Django adapter, as its users write them. Checked by mypy and pyright; never executed."""
+
+from __future__ import annotations
+
+from typing import ClassVar, assert_type
+
+from django.db import models
+from django.db.models import F, Q
+
+from cas_orm import Expect, Outcome, UnknownOutcome, one_of
+from cas_orm_django import (
+    CasManager,
+    CasMixin,
+    CasVerbsMixin,
+    WriteTokenMixin,
+    adelete_if_current,
+    asettle,
+    atry_update_if_current,
+    aupdate_if_current,
+    delete_if_current,
+    new_generation_if_current,
+    settle,
+    try_delete_if_current,
+    try_new_generation_if_current,
+    try_update_if_current,
+    update_if_current,
+)
+
+
+class Job(WriteTokenMixin, CasMixin, models.Model):
+    state = models.CharField(max_length=32)
+    tries = models.IntegerField(default=0)
+
+    class Meta:
+        app_label = "typing_examples"
+
+
+class Contract(CasVerbsMixin, models.Model):
+    cas_version_field: ClassVar[str] = "revision"
+    revision = models.BigIntegerField(default=1)
+
+    class Meta:
+        app_label = "typing_examples"
+
+
+belief = Expect(run_seq=3, state=one_of("pending", "running"))
+
+
+def celebrate(outcome: Outcome) -> None:
+    print(outcome.key)
+
+
+def on_objects(job: Job) -> None:
+    assert_type(job.save_if_current(), Outcome)
+    assert_type(job.save_if_current(expect=belief, update_fields=["state"], where=Q(tries__lt=3)), Outcome)
+    assert_type(job.try_save_if_current(on_won=celebrate, using="default"), Outcome)
+    assert_type(job.update_if_current(expect=belief, set={"tries": F("tries") + 1}), Outcome)
+    assert_type(job.try_update_if_current(expect=belief, set={"state": "done"}), Outcome)
+    assert_type(job.new_generation_if_current(set={"state": "running"}), Outcome)
+    assert_type(job.try_new_generation_if_current(), Outcome)
+    assert_type(job.delete_if_current(), Outcome)
+    assert_type(job.try_delete_if_current(expect=belief), Outcome)
+    assert_type(Expect.of(job, "state"), Expect)
+    assert_type(job.record_version, int)
+    assert_type(job.run_seq, int)
+
+
+async def on_objects_async(job: Job) -> None:
+    assert_type(await job.asave_if_current(), Outcome)
+    assert_type(await job.atry_save_if_current(expect=belief), Outcome)
+    assert_type(await job.aupdate_if_current(expect=belief, set={"state": "done"}), Outcome)
+    assert_type(await job.atry_update_if_current(expect=belief, set={"state": "done"}), Outcome)
+    assert_type(await job.anew_generation_if_current(), Outcome)
+    assert_type(await job.atry_new_generation_if_current(), Outcome)
+    assert_type(await job.adelete_if_current(), Outcome)
+    assert_type(await job.atry_delete_if_current(), Outcome)
+
+
+def by_key(key: int) -> None:
+    assert_type(update_if_current(Job, key, expect=belief, set={"state": "done"}), Outcome)
+    assert_type(try_update_if_current(Job, key, expect=belief, set={"state": "done"}, using="default"), Outcome)
+    assert_type(new_generation_if_current(Job, key, expect=belief), Outcome)
+    assert_type(try_new_generation_if_current(Job, key, expect=belief, set={"state": "x"}), Outcome)
+    assert_type(delete_if_current(Job, key, expect=belief), Outcome)
+    assert_type(try_delete_if_current(Job, key, expect=belief, where=Q(tries=0)), Outcome)
+
+
+async def by_key_async(key: int) -> None:
+    assert_type(await aupdate_if_current(Job, key, expect=belief, set={"state": "done"}), Outcome)
+    assert_type(await atry_update_if_current(Job, key, expect=belief, set={"state": "done"}), Outcome)
+    assert_type(await adelete_if_current(Job, key, expect=belief), Outcome)
+
+
+def on_the_manager(manager: CasManager[Job], key: int) -> None:
+    assert_type(manager.update_if_current(key, expect=belief, set={"state": "done"}), Outcome)
+    assert_type(manager.try_delete_if_current(key, expect=belief), Outcome)
+
+
+def settling(error: UnknownOutcome) -> None:
+    assert_type(settle(error), Outcome)
+    assert_type(settle(error, using="default"), Outcome)
+
+
+async def settling_async(error: UnknownOutcome) -> None:
+    assert_type(await asettle(error), Outcome)
