@@ -94,6 +94,7 @@ def test_nothing_differs() -> None:
     """A row that looks as believed is UNDIAGNOSED; so is a belief in nothing."""
     assert judge(BELIEF, ROW) is Verdict.UNDIAGNOSED
     assert judge(Expect(), ROW) is Verdict.UNDIAGNOSED
+    assert judge(Expect(), {}) is Verdict.UNDIAGNOSED  # a row of which nothing was read is not gone
 
 
 def test_the_version_alone_is_stale() -> None:
