@@ -1,0 +1,29 @@
+"""Two real connections per race, on the databases and isolation levels that a test names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.django.databases import ALIASES
+from tests.django.fixtures import _open, alias_or_skip
+from tests.django.tables import empty
+from tests.races.actors import Actor, actors
+
+__all__ = ["_open"]
+
+
+@pytest.fixture
+def door(request: pytest.FixtureRequest, _open: None) -> Iterator[str]:
+    """Yield the alias of the database, or of the isolation level, that the test is parametrized with."""
+    name = alias_or_skip(request.param)
+    yield name
+    empty(ALIASES.get(name.partition("_")[0], name) if name != "sqlite_wal" else name)
+
+
+@pytest.fixture
+def pair(door: str) -> Iterator[list[Actor]]:
+    """Yield two actors: the one who is first, and the one who is late."""
+    with actors(door, door) as cast:
+        yield cast

@@ -1,0 +1,63 @@
+"""A cancelled await stays a ``CancelledError`` and carries the unknown outcome."""
+
+from __future__ import annotations
+
+import asyncio
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from cas_orm import UnknownOutcome, Verdict
+from cas_orm_django import asettle
+from tests.django import tables
+from tests.django.shop.models import Ticket
+from tests.races.actors import IS_BLOCKED, WHO_AM_I, Actor, ask, wait_until
+from tests.races.on import SERVERS, on
+
+
+@on(*SERVERS)
+def test_cancelled_while_waiting(door: str, pair: list[Actor]) -> None:
+    """The statement goes on without its caller: settling says what became of it, and the row took one step."""
+    early, watcher = pair
+    key = Ticket.objects.using(door).create().pk
+    winner = early.do(Ticket.objects.using(door).get, pk=key)
+    early.begin()
+    early.do(winner.save_if_current)
+    vendor = early.vendor
+
+    async def cancelled() -> None:
+        held = await Ticket.objects.using(door).aget(pk=key)
+        held.n = 7
+        me = await sync_to_async(ask)(door, WHO_AM_I[vendor])
+        writing = asyncio.create_task(held.asave_if_current())
+        blocked = IS_BLOCKED[vendor]
+        await asyncio.to_thread(wait_until, lambda: bool(watcher.do(ask, door, blocked, me)))
+        writing.cancel()
+        releasing = asyncio.create_task(asyncio.to_thread(early.rollback))
+        try:
+            await writing
+        except asyncio.CancelledError as error:
+            unknown = error.cas_unknown  # type: ignore[attr-defined]
+        else:
+            raise AssertionError("the cancellation was swallowed")
+        await releasing
+        assert isinstance(unknown, UnknownOutcome)
+        outcome = await asettle(unknown)
+        assert outcome.verdict is Verdict.WON
+        await sync_to_async(connections.close_all)()
+
+    asyncio.run(cancelled())
+    row = tables.row(Ticket, key, door)
+    assert (row["n"], row["record_version"]) == (7, 2)
+
+
+@on(*SERVERS)
+def test_not_cancelled(door: str, pair: list[Actor]) -> None:
+    """The accepted twin: an await that is left alone ends with a win."""
+
+    async def run() -> None:
+        held = await Ticket.objects.using(door).acreate()
+        assert (await held.asave_if_current()).verdict is Verdict.WON
+        await sync_to_async(connections.close_all)()
+
+    asyncio.run(run())

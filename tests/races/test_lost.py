@@ -1,0 +1,179 @@
+"""A connection lost in flight is never a loss: the outcome is unknown until it is settled."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connections
+
+from cas_orm import Expect, Outcome, UnknownOutcome, Verdict
+from cas_orm_django import settle
+from tests.django import tables
+from tests.django.shop.models import Order, Ticket
+from tests.races.actors import Actor
+from tests.races.on import SERVERS, on
+from tests.races.proxy import Proxy, proxied
+
+
+def write(thing: Ticket | Order) -> Outcome:
+    """Write one column under the last-seen version."""
+    thing.n = 7
+    return thing.try_save_if_current()
+
+
+def lost_while_waiting(door: str, pair: list[Actor], model: type[Any]) -> tuple[Any, BaseException | None]:
+    """Kill the late one's connection while it waits for the early one, whose transaction stays open."""
+    early, late = pair
+    key = model.objects.using(door).create().pk
+    winner, held = (
+        early.do(model.objects.using(door).get, pk=key),
+        late.do(model.objects.using(door).get, pk=key),
+    )
+    early.begin()
+    early.do(winner.save_if_current)
+    me = late.identity()
+    waiting = late.blocks(write, held)
+    late.kill_from_outside(me)
+    return held, waiting.exception(30)
+
+
+@on(*SERVERS)
+def test_killed_by_the_server_then_settled_as_won(door: str, pair: list[Actor]) -> None:
+    """The rival rolls back: settling sends the same statement with the same token, and it wins."""
+    held, error = lost_while_waiting(door, pair, Ticket)
+    assert isinstance(error, UnknownOutcome)
+    assert error.code == "cas-unknown-outcome"
+    pair[0].rollback()
+    outcome = pair[1].do(settle, error)
+    assert (outcome.verdict, outcome.record_version) == (Verdict.WON, 2)
+    row = tables.row(Ticket, held.pk, door)
+    assert (row["n"], row["record_version"]) == (7, 2)
+
+
+@on(*SERVERS)
+def test_killed_by_the_server_then_settled_as_lost(door: str, pair: list[Actor]) -> None:
+    """The rival commits: settling tells the loss with its verdict."""
+    held, error = lost_while_waiting(door, pair, Ticket)
+    assert isinstance(error, UnknownOutcome)
+    pair[0].commit()
+    outcome = pair[1].do(settle, error)
+    assert outcome.verdict is Verdict.STALE
+    assert tables.row(Ticket, held.pk, door)["n"] == 0
+
+
+@on(*SERVERS)
+def test_without_a_token_it_stays_unknown(door: str, pair: list[Actor]) -> None:
+    """Expected + 1 proves nothing: settling re-raises."""
+    _, error = lost_while_waiting(door, pair, Order)
+    assert isinstance(error, UnknownOutcome)
+    pair[0].commit()
+    with pytest.raises(UnknownOutcome):
+        settle(error)
+
+
+@on(*SERVERS)
+def test_the_object_after_an_unknown_outcome(door: str, pair: list[Actor]) -> None:
+    """The object claims nothing; a reload makes it usable, on a fresh connection."""
+    held, error = lost_while_waiting(door, pair, Ticket)
+    assert isinstance(error, UnknownOutcome)
+    pair[0].rollback()
+    late = pair[1]
+    late.do(connections[door].close)
+    late.do(connections.close_all)
+    late.do(held.refresh_from_db)
+    assert late.do(write, held).verdict is Verdict.WON
+
+
+@pytest.fixture
+def proxy(door: str, pair: list[Actor]) -> Iterator[Proxy]:
+    """Send the late actor's connection through a proxy; everybody else goes straight to the server."""
+    server = settings.DATABASES[door]
+    default = {"postgres": 5432, "mariadb": 3306}[door]
+
+    with proxied(server["HOST"], int(server["PORT"] or default)) as between:
+
+        def detour() -> None:
+            connection = connections[door]
+            connection.close()
+            connection.settings_dict = {**connection.settings_dict, "PORT": between.port}
+
+        pair[1].do(detour)
+        yield between
+
+
+@pytest.mark.parametrize("pickled", [False, True], ids=["same-process", "pickled"])
+@on(*SERVERS)
+def test_the_answer_was_lost(door: str, pair: list[Actor], proxy: Proxy, pickled: bool) -> None:
+    """The server had committed: settling finds the token, reports the win and writes nothing twice."""
+    late = pair[1]
+    key = Ticket.objects.using(door).create().pk
+    held = late.do(Ticket.objects.using(door).get, pk=key)
+    proxy.swallow.set()
+    error = late.fails(write, held)
+    assert proxy.swallowed.is_set()
+    assert isinstance(error, UnknownOutcome)
+    proxy.swallow.clear()
+    outcome = settle(pickle.loads(pickle.dumps(error)) if pickled else error)
+    assert outcome.verdict is Verdict.WON
+    row = tables.row(Ticket, key, door)
+    assert (row["n"], row["record_version"]) == (7, 2)
+
+
+@on(*SERVERS)
+def test_the_answer_was_lost_and_the_row_moved_on(door: str, pair: list[Actor], proxy: Proxy) -> None:
+    """Two steps further nobody can tell from the row: settling says so."""
+    late = pair[1]
+    key = Ticket.objects.using(door).create().pk
+    held = late.do(Ticket.objects.using(door).get, pk=key)
+    proxy.swallow.set()
+    error = late.fails(write, held)
+    proxy.swallow.clear()
+    assert isinstance(error, UnknownOutcome)
+    for _ in range(2):
+        Ticket.objects.using(door).get(pk=key).save_if_current()
+    with pytest.raises(UnknownOutcome):
+        settle(error)
+
+
+@on(*SERVERS)
+def test_a_zombie_statement(door: str, pair: list[Actor], proxy: Proxy) -> None:
+    """The client is gone, its statement still waits: whoever runs first, the row takes one step."""
+    early, late = pair
+    key = Ticket.objects.using(door).create().pk
+    winner, held = (
+        early.do(Ticket.objects.using(door).get, pk=key),
+        late.do(Ticket.objects.using(door).get, pk=key),
+    )
+    early.begin()
+    early.do(winner.save_if_current)
+    waiting = late.blocks(write, held)
+    proxy.cut()
+    error = waiting.exception(30)
+    assert isinstance(error, UnknownOutcome)
+    settling = late.start(settle, error)
+    early.rollback()
+    assert settling.result(30).verdict is Verdict.WON
+    row = tables.row(Ticket, key, door)
+    assert (row["n"], row["record_version"]) == (7, 2)
+
+
+@on(*SERVERS)
+def test_a_lost_update_by_key(door: str, pair: list[Actor], proxy: Proxy) -> None:
+    """The by-key form settles as well."""
+    from cas_orm_django import update_if_current
+
+    late = pair[1]
+    key = Ticket.objects.using(door).create().pk
+    late.do(Ticket.objects.using(door).count)
+    proxy.swallow.set()
+    error = late.fails(
+        update_if_current, Ticket, key, expect=Expect(record_version=1), set={"n": 7}, using=door
+    )
+    proxy.swallow.clear()
+    assert isinstance(error, UnknownOutcome)
+    assert settle(error).verdict is Verdict.WON
+    assert tables.row(Ticket, key, door)["record_version"] == 2
