@@ -71,7 +71,7 @@ async def test_belief_about_a_datetime_as_read(api: Api) -> None:
 
 @contract
 async def test_expect_of_an_object(api: Api) -> None:
-    """``Expect.of`` without names takes version and generation, with names those columns; it sends nothing."""
+    """``Expect.of`` without names takes version and generation, with names those; it sends nothing."""
     order = await api.make(api.models.Order, state="new")
     async with api.statements() as sent:
         assert Expect.of(order) == Expect(record_version=1, run_seq=0)

@@ -1,4 +1,4 @@
-"""The object's version is truthful after wins, rollbacks of every kind, and rolled-back inserts and deletes."""
+"""The object's version is truthful after wins and rollbacks of every kind, of inserts and deletes too."""
 
 from __future__ import annotations
 

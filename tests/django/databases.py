@@ -1,8 +1,8 @@
 """Find the databases that this run can test on, and say by name what is absent.
 
-``CAS_TEST_DATABASES`` (comma-separated URLs) and ``DATABASE_URL`` name them; without the first, the default ports
-of PostgreSQL and MariaDB are probed on the loopback. SQLite is always there. Every process gets test databases with
-names of its own, so that several runs never meet; ``CAS_TEST_SUFFIX`` fixes the name.
+``CAS_TEST_DATABASES`` (comma-separated URLs) and ``DATABASE_URL`` name them; without the first, the default
+ports of PostgreSQL and MariaDB are probed on the loopback. SQLite is always there. Every process gets test
+databases with names of its own, so that several runs never meet; ``CAS_TEST_SUFFIX`` fixes the name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _why_unreachable(vendor: str, config: dict[str, Any]) -> str:
             pymysql.connect(
                 host=host, port=int(port or 3306), user=user, password=password, connect_timeout=2
             ).close()
-    except Exception as error:  # any driver's error, and a driver that is not installed
+    except Exception as error:  # noqa: BLE001  # any driver's error, and a driver that is not installed
         return f"{type(error).__name__}: {error}".splitlines()[0]
     return ""
 

@@ -79,7 +79,7 @@ def test_bulk_create(alias: str) -> None:
 
 
 def test_bulk_create_with_conflicts(alias: str) -> None:
-    """``update_conflicts`` would reset the version: refused; ``ignore_conflicts`` is Django's own business."""
+    """``update_conflicts`` would reset the version and is refused; ``ignore_conflicts`` stays."""
     Slot.objects.create(code="S", label="a")
     options = {"update_conflicts": True, "update_fields": ["label"]}
     if alias != "mariadb":
@@ -145,7 +145,7 @@ def test_many_to_many(alias: str) -> None:
 
 
 def test_reverse_foreign_keys_bump(alias: str) -> None:
-    """``parent.children.add(child)`` writes the child by queryset: its row is bumped, the older copy refused."""
+    """``parent.children.add(child)`` writes by queryset: the row is bumped, the older copy refused."""
     cart, remark = Cart.objects.create(), Remark.objects.create(text="a")
     cart.remarks.add(remark)
     assert version(remark) == 2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
+from cas_orm import ErrRecordVersionConflict
 from tests.django import tables
 from tests.django.shop.models import Order
 
@@ -66,10 +68,8 @@ def test_a_refusal(alias: str, sent: list[tuple[str, dict[str, Any]]], verb: str
     order = Order.objects.create()
     tables.rival(Order, order.pk, alias, record_version=2)
     sent.clear()
-    try:
+    with suppress(ErrRecordVersionConflict):
         getattr(order, verb)()
-    except Exception as error:  # noqa: BLE001  # which error is another test's business
-        assert "cas-stale" in str(error)
     assert [name for name, _ in sent] == ["pre_save"]
 
 

@@ -1,4 +1,4 @@
-"""Threads with connections of their own, told step by step what to do; waiting by asking, never by sleeping."""
+"""Threads with connections of their own, told step by step what to do; waiting is asking."""
 
 from __future__ import annotations
 

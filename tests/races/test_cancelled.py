@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from cas_orm import UnknownOutcome, Verdict
-from cas_orm_django import asettle
+from cas_orm_django import settle
 from tests.django import tables
 from tests.django.shop.models import Ticket
 from tests.races.actors import IS_BLOCKED, WHO_AM_I, Actor, ask, wait_until
@@ -17,7 +17,7 @@ from tests.races.on import SERVERS, on
 
 @on(*SERVERS)
 def test_cancelled_while_waiting(door: str, pair: list[Actor]) -> None:
-    """The statement goes on without its caller: settling says what became of it, and the row took one step."""
+    """The statement goes on without its caller: settling says what became of it."""
     early, watcher = pair
     key = Ticket.objects.using(door).create().pk
     winner = early.do(Ticket.objects.using(door).get, pk=key)
@@ -42,7 +42,7 @@ def test_cancelled_while_waiting(door: str, pair: list[Actor]) -> None:
             raise AssertionError("the cancellation was swallowed")
         await releasing
         assert isinstance(unknown, UnknownOutcome)
-        outcome = await asettle(unknown)
+        outcome = await sync_to_async(settle)(unknown)
         assert outcome.verdict is Verdict.WON
         await sync_to_async(connections.close_all)()
 

@@ -41,7 +41,7 @@ def needs_rollback(alias: str) -> bool:
 
 
 def race(door: str, pair: list[Actor], *, mode: str, waits: bool) -> tuple[Order, Future[Any]]:
-    """Let the first win while the late one is where the mode says; return the late one's object and result."""
+    """Let the first win while the late one is where the mode says; return the late object and result."""
     early, late = pair
     query = Order.objects.using(door)
     key = query.create(title="a").pk

@@ -1,4 +1,4 @@
-"""Deadlocks, lock time limits, vetoes: the engine refuses, the object and the caller's transaction stay truthful."""
+"""Deadlocks, lock time limits, vetoes: the engine refuses, object and transaction stay truthful."""
 
 from __future__ import annotations
 

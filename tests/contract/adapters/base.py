@@ -1,8 +1,8 @@
 """What an adapter has to offer so that the one contract suite runs over it.
 
-A test is an ``async def`` that awaits the verbs of an :class:`Api`. The api of a sync colour never suspends and is
-driven without an event loop; the api of the async colour calls the ``a`` twins inside one. To add an adapter, write
-one file beside this one and name it in ``ADAPTERS`` of ``tests/contract/conftest.py``.
+A test is an ``async def`` that awaits the verbs of an :class:`Api`. The api of a sync colour never suspends
+and is driven without an event loop; the api of the async colour calls the ``a`` twins inside one. To add an
+adapter, write one file beside this one and name it in ``ADAPTERS`` of ``tests/contract/conftest.py``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Undo(Exception):
 class Api(ABC):
     """One adapter, one colour, one database."""
 
-    #: The mapped classes by their common names: Order, Doc, Run, Ticket, Legacy, Device, Seat, Parcel, Cart, CartLine.
+    #: The mapped classes by their common names: Order, Doc, Run, Ticket, Legacy, Device, Seat, Parcel, Slot,
+    #: Cart, CartLine.
     models: SimpleNamespace
     #: sqlite, postgres or mariadb.
     database: str

@@ -1,4 +1,4 @@
-"""Models of every shape, in dependency order: the clean-up empties their tables from the last to the first."""
+"""Models of every shape, parents first: the clean-up empties their tables from the last to the first."""
 
 from tests.django.shop.inherited import Article, Book, Gadget, Item, Memo, Novel, Paper, UrgentOrder
 from tests.django.shop.keyed import Member, Parcel, Seat, Slot

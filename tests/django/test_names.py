@@ -1,0 +1,46 @@
+"""The public names of the Django adapter that this part of the project promises."""
+
+from __future__ import annotations
+
+import pytest
+
+import cas_orm_django
+from tests.django.shop.models import Doc, Order
+
+MIXINS = ("CasVerbsMixin", "RecordVersionMixin", "RunSeqMixin", "CasMixin", "WriteTokenMixin")
+MANAGERS = ("CasManager", "CasQuerySet")
+KEYED = ("update_if_current", "delete_if_current", "new_generation_if_current")
+ON_OBJECT = (*KEYED, "save_if_current")
+
+
+def colours(verbs: tuple[str, ...]) -> list[str]:
+    """Return every verb with its three twins."""
+    return [f"{prefix}{verb}" for verb in verbs for prefix in ("", "try_", "a", "atry_")]
+
+
+@pytest.mark.parametrize("name", [*MIXINS, *MANAGERS, *colours(KEYED), "settle", "asettle"])
+def test_module(name: str) -> None:
+    """Each is in the package, in ``__all__`` and in ``dir``."""
+    assert getattr(cas_orm_django, name) is not None
+    assert name in cas_orm_django.__all__
+    assert name in dir(cas_orm_django)
+
+
+def test_sorted_and_closed() -> None:
+    """The list is sorted, and a name that is not in it is an AttributeError."""
+    with pytest.raises(AttributeError, match="nonsense"):
+        cas_orm_django.nonsense  # noqa: B018
+    assert len(set(cas_orm_django.__all__)) == len(cas_orm_django.__all__)
+
+
+@pytest.mark.parametrize("name", colours(ON_OBJECT))
+def test_objects(name: str) -> None:
+    """Every verb is a method of the model; a model without a generation has no generation verb."""
+    assert callable(getattr(Order, name))
+    assert hasattr(Doc, name) is ("new_generation" not in name)
+
+
+@pytest.mark.parametrize("name", colours(KEYED))
+def test_managers(name: str) -> None:
+    """Every by-key verb is a method of the manager."""
+    assert callable(getattr(Order.objects, name))
