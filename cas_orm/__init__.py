@@ -1,0 +1,48 @@
+"""Compare-and-swap for database rows: beliefs, outcomes, errors. Knows no ORM."""
+
+from cas_orm.errors import (
+    AttemptsExhausted,
+    CannotRetryHere,
+    CasError,
+    ChecksumMismatch,
+    ConflictError,
+    ErrRecordVersionConflict,
+    IllegalTransition,
+    InvalidExpectation,
+    Livelocked,
+    MissingExpectation,
+    RecordMissing,
+    RetriesExhausted,
+    Superseded,
+    TransientConflict,
+    UnknownOutcome,
+    UnsupportedBackend,
+)
+from cas_orm.expect import UNSET, Expect, not_one_of, one_of
+from cas_orm.outcome import Outcome, Verdict, judge
+
+__all__ = [
+    "UNSET",
+    "AttemptsExhausted",
+    "CannotRetryHere",
+    "CasError",
+    "ChecksumMismatch",
+    "ConflictError",
+    "ErrRecordVersionConflict",
+    "Expect",
+    "IllegalTransition",
+    "InvalidExpectation",
+    "Livelocked",
+    "MissingExpectation",
+    "Outcome",
+    "RecordMissing",
+    "RetriesExhausted",
+    "Superseded",
+    "TransientConflict",
+    "UnknownOutcome",
+    "UnsupportedBackend",
+    "Verdict",
+    "judge",
+    "not_one_of",
+    "one_of",
+]

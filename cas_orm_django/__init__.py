@@ -1,0 +1,83 @@
+"""Compare-and-swap for Django models.
+
+Names are resolved on first use (PEP 562), so that the package can stand in INSTALLED_APPS.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cas_orm_django.mixins import (
+        CasMixin,
+        CasVerbsMixin,
+        RecordVersionMixin,
+        RunSeqMixin,
+        WriteTokenMixin,
+    )
+    from cas_orm_django.query import (
+        CasManager,
+        CasQuerySet,
+    )
+    from cas_orm_django.settle import (
+        asettle,
+        settle,
+    )
+    from cas_orm_django.verbs import (
+        adelete_if_current,
+        anew_generation_if_current,
+        atry_delete_if_current,
+        atry_new_generation_if_current,
+        atry_update_if_current,
+        aupdate_if_current,
+        delete_if_current,
+        new_generation_if_current,
+        try_delete_if_current,
+        try_new_generation_if_current,
+        try_update_if_current,
+        update_if_current,
+    )
+
+__all__ = [
+    "CasManager",
+    "CasMixin",
+    "CasQuerySet",
+    "CasVerbsMixin",
+    "RecordVersionMixin",
+    "RunSeqMixin",
+    "WriteTokenMixin",
+    "adelete_if_current",
+    "anew_generation_if_current",
+    "asettle",
+    "atry_delete_if_current",
+    "atry_new_generation_if_current",
+    "atry_update_if_current",
+    "aupdate_if_current",
+    "delete_if_current",
+    "new_generation_if_current",
+    "settle",
+    "try_delete_if_current",
+    "try_new_generation_if_current",
+    "try_update_if_current",
+    "update_if_current",
+]
+
+_ROOMS = {
+    "mixins": ("CasMixin", "CasVerbsMixin", "RecordVersionMixin", "RunSeqMixin", "WriteTokenMixin"),
+    "query": ("CasManager", "CasQuerySet"),
+    "settle": ("asettle", "settle"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = next((room for room, names in _ROOMS.items() if name in names), "verbs")
+    value = getattr(import_module(f"{__name__}.{room}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,241 @@
+"""Which columns of a model carry the belief, and in which tables they live.
+
+Worked out once per class, at its first use, and kept. Nothing here touches a database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
+from django.db import models
+
+from cas_orm import InvalidExpectation
+
+if TYPE_CHECKING:
+    from cas_orm_django.script import Part
+
+AnyModel: TypeAlias = type[models.Model]
+AnyField: TypeAlias = "models.Field[Any, Any]"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One concrete table of a model, with the columns that a save may write."""
+
+    model: AnyModel
+    name: str
+    keys: tuple[AnyField, ...]
+    fields: tuple[AnyField, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The roles that a model's columns play.
+
+    Attributes:
+        model: the class as the user named it; `concrete` is the one behind a proxy.
+        version, generation, token: the fields by role.
+        unversioned: fields that never bump the version.
+        tables: the version's own table first, then the others of a multi-table model.
+    """
+
+    model: AnyModel
+    version: AnyField
+    generation: AnyField | None
+    token: AnyField | None
+    unversioned: frozenset[AnyField]
+    tables: tuple[Table, ...]
+
+    @cached_property
+    def label(self) -> str:
+        return self.model._meta.label
+
+    @cached_property
+    def owner(self) -> Table:
+        """The table that holds the version: the one that is updated first."""
+        return self.tables[0]
+
+    @cached_property
+    def attnames(self) -> frozenset[str]:
+        """Every attribute that a fully loaded object has; generated columns may be stale or absent."""
+        return frozenset(f.attname for f in self.model._meta.concrete_fields if not generated(f))
+
+    @cached_property
+    def saved(self) -> tuple[AnyField, ...]:
+        """What a full save writes: everything except keys, roles, generated and unversioned columns."""
+        return tuple(f for table in self.tables for f in table.fields if f not in self.unversioned)
+
+    @cached_property
+    def by_name(self) -> dict[str, AnyField]:
+        """Writable fields by name and by attribute name."""
+        fields = [f for table in self.tables for f in table.fields]
+        return {f.name: f for f in fields} | {f.attname: f for f in fields}
+
+    @cached_property
+    def by_attname(self) -> dict[str, AnyField]:
+        return {f.attname: f for f in self.model._meta.concrete_fields}
+
+    @cached_property
+    def placeholders(self) -> frozenset[str]:
+        """Attributes whose fields bind with a placeholder of their own."""
+        return frozenset(
+            f.attname
+            for f in self.model._meta.concrete_fields
+            if hasattr(f, "get_placeholder_sql") or hasattr(f, "get_placeholder")
+        )
+
+    @cached_property
+    def active(self) -> frozenset[str]:
+        """Attributes whose fields do something when they are asked for the value to save."""
+        fields = self.model._meta.concrete_fields
+        return frozenset(f.attname for f in fields if type(f).pre_save is not models.Field.pre_save)
+
+    @cached_property
+    def generated(self) -> frozenset[str]:
+        return frozenset(f.attname for f in self.model._meta.concrete_fields if generated(f))
+
+    @cached_property
+    def shapes(self) -> dict[tuple[object, ...], tuple[Part, ...]]:
+        """Statements built before, by what shaped them."""
+        return {}
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        """Names under which version, generation and token may be addressed."""
+        fields = (self.version, self.generation, self.token)
+        return frozenset(f.name for f in fields if f is not None)
+
+    @cached_property
+    def wraps_save(self) -> bool:
+        """Whether the class, or a base of the user's, has its own save() or save_base()."""
+        from cas_orm_django.mixins import CasVerbsMixin
+
+        return self.model.save is not models.Model.save or self.model.save_base is not CasVerbsMixin.save_base
+
+    @cached_property
+    def wraps_delete(self) -> bool:
+        from cas_orm_django.mixins import CasVerbsMixin
+
+        return self.model.delete is not CasVerbsMixin.delete
+
+    def writable(self, name: str) -> AnyField:
+        """Return the field that a verb may write under this name.
+
+        Raises:
+            InvalidExpectation: unknown, a key, generated, or the version, generation or token.
+        """
+        field = self.by_name.get(name)
+        if field is None:
+            why = "is written by the library alone" if name in self.roles else "is not a writable column"
+            raise InvalidExpectation(f"{self.label}.{name} {why} [cas-invalid-expectation]")
+        return field
+
+    def believable(self, name: str) -> AnyField:
+        """Return the field that a belief may name: a plain column of the version's own table.
+
+        Raises:
+            InvalidExpectation: unknown, a relation, another table's, or of a type without exact equality.
+        """
+        field = self._own_columns.get(name)
+        if field is None:
+            raise InvalidExpectation(
+                f"{self.label}.{name} is not a plain column of {self.owner.name}; beliefs name attributes "
+                f"such as 'state' or 'customer_id' [cas-invalid-expectation]"
+            )
+        if field in (self.version, self.generation):
+            raise InvalidExpectation(
+                f"believe {name} as record_version= or run_seq= [cas-invalid-expectation]"
+            )
+        if isinstance(field, models.JSONField | models.FloatField):
+            raise InvalidExpectation(
+                f"{self.label}.{name}: a {type(field).__name__} has no exact equality in SQL "
+                "[cas-invalid-expectation]"
+            )
+        return field
+
+    @cached_property
+    def _own_columns(self) -> dict[str, AnyField]:
+        return {f.attname: f for f in self.owner.model._meta.local_concrete_fields}
+
+
+@cache
+def columns_of(model: AnyModel) -> Columns:
+    """Return the roles of a model's columns.
+
+    Raises:
+        ImproperlyConfigured: the model has no version column, or a generation in another table.
+    """
+    version = _role(model, "cas_version_field")
+    generation = _role(model, "cas_generation_field")
+    if version is None:
+        raise ImproperlyConfigured(
+            f"{model._meta.label} has no version column: use RecordVersionMixin or CasMixin, "
+            "or name yours in cas_version_field"
+        )
+    owner = owner_of(version)
+    if generation is not None and owner_of(generation) is not owner:
+        raise ImproperlyConfigured(f"{model._meta.label}: version and generation must be in one table")
+    token = _role(model, "cas_token_field")
+    roles = {version, generation, token}
+    names = frozenset(getattr(model, "cas_unversioned_fields", ()))
+    fields = model._meta.concrete_fields
+    return Columns(
+        model=model,
+        version=version,
+        generation=generation,
+        token=token,
+        unversioned=frozenset(f for f in fields if {f.name, f.attname} & names),
+        tables=tuple(_table(m, roles) for m in _tables(model, owner)),
+    )
+
+
+def owner_of(field: AnyField) -> AnyModel:
+    """Return the concrete model whose table holds the column."""
+    concrete = field.model._meta.concrete_model
+    assert concrete is not None
+    return concrete
+
+
+def generated(field: AnyField) -> bool:
+    """Tell whether the database computes the column."""
+    return bool(getattr(field, "generated", False))
+
+
+def _role(model: AnyModel, option: str) -> AnyField | None:
+    """Return the field that plays a role; a default name that the model does not use plays none."""
+    from cas_orm_django.mixins import CasVerbsMixin
+
+    name = getattr(model, option, None)
+    if name is None:
+        return None
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist as error:
+        if name == getattr(CasVerbsMixin, option):
+            return None
+        raise ImproperlyConfigured(f"{model._meta.label}.{option} names no field: {name!r}") from error
+    assert isinstance(field, models.Field)
+    return field
+
+
+def _tables(model: AnyModel, owner: AnyModel) -> list[AnyModel]:
+    concrete = model._meta.concrete_model
+    assert concrete is not None
+    parents = [m for m in (*concrete._meta.all_parents, concrete) if not m._meta.proxy]
+    return [owner, *(m for m in dict.fromkeys(parents) if m is not owner)]
+
+
+def _table(model: AnyModel, roles: set[AnyField | None]) -> Table:
+    meta = model._meta
+    keys = tuple(meta.pk_fields)
+    return Table(
+        model=model,
+        name=meta.db_table,
+        keys=keys,
+        fields=tuple(
+            f for f in meta.local_concrete_fields if f not in keys and f not in roles and not generated(f)
+        ),
+    )

@@ -1,0 +1,82 @@
+"""After zero rows: one fresh read that says why."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import BooleanField, Case, QuerySet, Value, When
+
+from cas_orm import Verdict, judge
+from cas_orm_django.belief import Belief
+from cas_orm_django.columns import Columns
+
+_WHERE_HOLDS: Final = "cas_where_holds"
+
+
+def diagnose(
+    columns: Columns, alias: str, key: Any, belief: Belief
+) -> tuple[Verdict, dict[str, object] | None]:
+    """Read the row again, from the database that was written to, and judge.
+
+    Returns:
+        The verdict, and what was found by role and column name; None when the row is gone, or when the
+        read cannot be trusted to be newer than the belief.
+    """
+    connection = connections[alias]
+    found, where_holds = _read(columns, connection, key, belief)
+    if found is not None and _is_old_snapshot(connection, found, belief):
+        return Verdict.UNDIAGNOSED, None
+    verdict = judge(belief.expect(), found, where_holds=where_holds)
+    return verdict, None if verdict is Verdict.UNDIAGNOSED else found
+
+
+def _read(
+    columns: Columns, connection: BaseDatabaseWrapper, key: Any, belief: Belief
+) -> tuple[dict[str, object] | None, bool | None]:
+    names = {"record_version": columns.version.attname}
+    if columns.generation is not None:
+        names["run_seq"] = columns.generation.attname
+    names |= {field.attname: field.attname for field, _ in belief.columns}
+    rows: QuerySet[Any] = QuerySet(columns.model, using=connection.alias).filter(pk=key)
+    if belief.where is not None:
+        held = When(belief.where, then=Value(True))
+        rows = rows.annotate(**{_WHERE_HOLDS: Case(held, default=Value(False), output_field=BooleanField())})
+    if needs_locking_read(connection):
+        rows = rows.select_for_update()
+    extra = () if belief.where is None else (_WHERE_HOLDS,)
+    row = next(iter(rows.values_list(*names.values(), *extra)), None)
+    if row is None:
+        return None, None
+    return dict(zip(names, row, strict=False)), bool(row[-1]) if extra else None
+
+
+def needs_locking_read(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether a plain read inside this transaction would show the old row for ever.
+
+    MariaDB's REPEATABLE READ fixes its view at the first read; only a locking read sees past it. The
+    refused UPDATE has locked the row already, so the read does not lock more.
+    """
+    if connection.vendor != "mysql" or not in_transaction(connection):
+        return False
+    return getattr(connection, "isolation_level", None) != "read committed"
+
+
+def in_transaction(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether the caller's own transaction is open."""
+    return connection.in_atomic_block or not connection.get_autocommit()
+
+
+def _is_old_snapshot(connection: BaseDatabaseWrapper, found: dict[str, object], belief: Belief) -> bool:
+    """Tell whether a PostgreSQL snapshot is older than what the writer learned elsewhere.
+
+    Versions and generations never fall. A snapshot that shows a lower number than the believed one
+    refuses although the row may be exactly as believed.
+    """
+    if connection.vendor != "postgresql" or not in_transaction(connection):
+        return False
+    isolation = getattr(connection, "isolation_level", None)
+    if getattr(isolation, "name", "") not in ("REPEATABLE_READ", "SERIALIZABLE"):
+        return False
+    return any(int(str(found[role])) < int(str(number)) for role, number in belief.numbers().items())

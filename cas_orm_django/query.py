@@ -1,0 +1,202 @@
+"""The bumping queryset, and the manager with the verbs by key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import connections, models
+from django.db.models import F
+
+from cas_orm import Expect, InvalidExpectation, Outcome
+from cas_orm_django import guard, memory, verbs
+from cas_orm_django.belief import Where
+from cas_orm_django.columns import Columns, columns_of
+from cas_orm_django.twins import hop, raising
+from cas_orm_django.write import OnWon
+
+__all__ = ["CasManager", "CasQuerySet"]
+
+M = TypeVar("M", bound=models.Model, covariant=True)
+
+
+class CasQuerySet(models.QuerySet[M]):
+    """A queryset whose writes bump the version of every row they touch. It does not compare versions.
+
+    ``only()`` and ``defer()`` always keep version and generation, so that what is loaded can be saved.
+    """
+
+    def update(self, **kwargs: Any) -> int:
+        """Update as ``QuerySet.update`` does, and add 1 to each row's version.
+
+        Raises:
+            InvalidExpectation: version, generation or token among the names.
+        """
+        columns = columns_of(self.model)
+        _refuse_roles(columns, kwargs)
+        named = [columns.by_name.get(name) for name in kwargs]
+        if not named or not columns.unversioned.issuperset(f for f in named if f is not None):
+            kwargs[columns.version.name] = F(columns.version.name) + 1
+        if columns.token is not None:
+            kwargs[columns.token.name] = os.urandom(16)
+        return super().update(**kwargs)
+
+    update.alters_data = True  # type: ignore[attr-defined]  # as Django marks its own
+
+    def bulk_update(self, objs: Iterable[M], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """Update as ``QuerySet.bulk_update`` does; each row and each object's version rise by 1.
+
+        Nothing is compared. An object that was not current guesses its new version wrong, and its next
+        guarded write is refused.
+
+        Raises:
+            InvalidExpectation: version, generation or token among the fields.
+        """
+        columns = columns_of(self.model)
+        objects, names = list(objs), list(fields)
+        _refuse_roles(columns, names)
+        rows = super().bulk_update(objects, names, batch_size)
+        if not columns.unversioned.issuperset(columns.by_name[name] for name in names):
+            for obj in {id(obj): obj for obj in objects}.values():
+                _add_one(obj, columns, self.db)
+        return rows
+
+    bulk_update.alters_data = True  # type: ignore[attr-defined]
+
+    def bulk_create(
+        self,
+        objs: Iterable[M],
+        batch_size: int | None = None,
+        ignore_conflicts: bool = False,
+        update_conflicts: bool = False,
+        update_fields: Collection[str] | None = None,
+        unique_fields: Collection[str] | None = None,
+    ) -> list[M]:
+        """Insert as ``QuerySet.bulk_create`` does, every row with version 1.
+
+        Raises:
+            InvalidExpectation: ``update_conflicts``: an upsert would reset or skip the version.
+        """
+        if update_conflicts:
+            raise InvalidExpectation(
+                f"{self.model._meta.label}: bulk_create(update_conflicts=True) overwrites rows unguarded; "
+                "use update_if_current [cas-invalid-expectation]"
+            )
+        columns = columns_of(self.model)
+        objects = list(objs)
+        befores = []
+        for obj in objects:
+            memory.settle_marks(obj)
+            befores.append(memory.Snapshot(obj, guard.identity(columns)))
+            guard.start_afresh(obj, columns)
+        created = super().bulk_create(objects, batch_size, ignore_conflicts)
+        for obj, before in zip(objects, befores, strict=True):
+            memory.start_again(obj)
+            memory.mark_won(obj, connections[self.db], before)
+        return created
+
+    bulk_create.alters_data = True  # type: ignore[attr-defined]
+
+    def only(self, *fields: str) -> CasQuerySet[M]:
+        """Load only these fields, and version and generation."""
+        return super().only(*fields, *_kept(columns_of(self.model))) if fields else super().only()
+
+    def defer(self, *fields: str | None) -> CasQuerySet[M]:
+        """Defer these fields, but never version or generation."""
+        kept = _kept(columns_of(self.model))
+        deferred = [name for name in fields if name not in kept]
+        return super().defer(*deferred) if deferred or not fields else self._chain()
+
+
+def _kept(columns: Columns) -> list[str]:
+    return [f.name for f in (columns.version, columns.generation) if f is not None]
+
+
+def _refuse_roles(columns: Columns, names: Iterable[str]) -> None:
+    for name in names:
+        if name in columns.roles:
+            raise InvalidExpectation(
+                f"{columns.label}.{name} is written by the library alone [cas-invalid-expectation]"
+            )
+
+
+def _add_one(obj: models.Model, columns: Columns, alias: str) -> None:
+    name = columns.version.attname
+    memory.settle_marks(obj)
+    before = memory.Snapshot(obj, guard.identity(columns))
+    if isinstance(obj.__dict__.get(name), int):
+        obj.__dict__[name] += 1
+    memory.mark_won(obj, connections[alias], before)
+
+
+if TYPE_CHECKING:
+
+    class _Manager(models.Manager[M]):
+        def get_queryset(self) -> CasQuerySet[M]: ...
+
+else:
+    _Manager = models.Manager.from_queryset(CasQuerySet)
+
+
+class CasManager(_Manager[M]):
+    """The manager of CAS models: querysets that bump, and the verbs by key.
+
+    A manager's own filters do not narrow the verbs: they write the row that the key names.
+    """
+
+    def try_update_if_current(
+        self,
+        key: object,
+        *,
+        expect: Expect,
+        set: Mapping[str, object],
+        where: Where | None = None,
+        on_won: OnWon | None = None,
+        using: str | None = None,
+    ) -> Outcome:
+        """Call `cas_orm_django.try_update_if_current` for this model."""
+        return verbs.try_update_if_current(
+            self.model, key, expect=expect, set=set, where=where, on_won=on_won, using=using or self._db
+        )
+
+    update_if_current = raising(try_update_if_current)
+    aupdate_if_current = hop(update_if_current)
+    atry_update_if_current = hop(try_update_if_current)
+
+    def try_new_generation_if_current(
+        self,
+        key: object,
+        *,
+        expect: Expect,
+        set: Mapping[str, object] | None = None,
+        where: Where | None = None,
+        on_won: OnWon | None = None,
+        using: str | None = None,
+    ) -> Outcome:
+        """Call `cas_orm_django.try_new_generation_if_current` for this model."""
+        return verbs.try_new_generation_if_current(
+            self.model, key, expect=expect, set=set, where=where, on_won=on_won, using=using or self._db
+        )
+
+    new_generation_if_current = raising(try_new_generation_if_current)
+    anew_generation_if_current = hop(new_generation_if_current)
+    atry_new_generation_if_current = hop(try_new_generation_if_current)
+
+    def try_delete_if_current(
+        self,
+        key: object,
+        *,
+        expect: Expect,
+        where: Where | None = None,
+        on_won: OnWon | None = None,
+        using: str | None = None,
+    ) -> Outcome:
+        """Call `cas_orm_django.try_delete_if_current` for this model."""
+        return verbs.try_delete_if_current(
+            self.model, key, expect=expect, where=where, on_won=on_won, using=using or self._db
+        )
+
+    delete_if_current = raising(try_delete_if_current)
+    adelete_if_current = hop(delete_if_current)
+    atry_delete_if_current = hop(try_delete_if_current)

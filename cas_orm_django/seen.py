@@ -1,0 +1,60 @@
+"""What an object last saw of its row, without a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import models
+
+from cas_orm import MissingExpectation
+from cas_orm_django import memory
+from cas_orm_django.columns import Columns, columns_of
+
+
+def seen(obj: models.Model, names: Sequence[str]) -> Mapping[str, object]:
+    """Return these roles and columns as the object has them; no names mean version and generation.
+
+    Raises:
+        MissingExpectation: one is deferred, or the object was never read.
+        InvalidExpectation: a name that cannot be believed.
+    """
+    columns = columns_of(type(obj))
+    remembered = memory.settle_marks(obj)
+    if obj._state.adding:
+        raise MissingExpectation(f"{columns.label}: the object was never read [cas-no-expectation]")
+    asked = names or (["record_version"] if columns.generation is None else ["record_version", "run_seq"])
+    values: dict[str, object] = {}
+    for name in asked:
+        role, attname = _address(columns, name)
+        if attname not in obj.__dict__ or (role == "record_version" and remembered and remembered.unknown):
+            raise MissingExpectation(f"{columns.label}.{name} was not loaded [cas-no-expectation]")
+        values[role] = obj.__dict__[attname]
+    return values
+
+
+def _address(columns: Columns, name: str) -> tuple[str, str]:
+    if name in ("record_version", columns.version.attname):
+        return "record_version", columns.version.attname
+    if columns.generation is not None and name in ("run_seq", columns.generation.attname):
+        return "run_seq", columns.generation.attname
+    field = columns.believable(name)
+    return field.attname, field.attname
+
+
+def note_reload(obj: models.Model, names: Sequence[str] | None) -> None:
+    """Lift the fence when the version was among what was just read."""
+    version = columns_of(type(obj)).version
+    if version.attname in obj.__dict__ and (names is None or {version.name, version.attname} & set(names)):
+        memory.reloaded(obj)
+
+
+def has_generation(model: type[Any]) -> bool:
+    """Tell whether a concrete model has a generation; an abstract one might get one."""
+    if model._meta.abstract:
+        return True
+    try:
+        return columns_of(model).generation is not None
+    except ImproperlyConfigured:
+        return False

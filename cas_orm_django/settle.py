@@ -1,0 +1,94 @@
+"""After a lost connection or a cancelled await: find out whether the write was applied.
+
+A plain read never tells, because the statement may still be waiting in the server. Sending the very same
+statement again does: if it matches, the write is applied now, and the first one can only lose; if it does
+not, the row's write token says whose write was last (ADR 0016).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.db import connections, router
+from django.db.models import QuerySet
+
+from cas_orm import Outcome, UnknownOutcome, Verdict
+from cas_orm.facts import Facts
+from cas_orm_django import write
+from cas_orm_django.columns import Columns, columns_of
+from cas_orm_django.diagnose import diagnose
+from cas_orm_django.script import Script
+from cas_orm_django.transactions import in_transaction, own_transaction
+from cas_orm_django.twins import hop
+
+__all__ = ["asettle", "settle"]
+
+
+def settle(error: BaseException, using: str | None = None) -> Outcome:
+    """Return how an unknown write ended, once and for all.
+
+    A write of the library's own transaction, or in autocommit, is sent again with the same token on a
+    fresh connection. One inside the caller's transaction, or an error that was pickled, is settled by a
+    locking read of the token.
+
+    Args:
+        error: the `UnknownOutcome`, or the CancelledError that carries one as ``cas_unknown``.
+        using: the database; by default the one that was written to.
+
+    Returns:
+        WON when the write is applied; otherwise the verdict of a write that never will be.
+
+    Raises:
+        UnknownOutcome: the model has no write token, the row has moved too far to tell, or a deleted row
+            may have been deleted by anybody.
+        TransientConflict: the engine refused while settling; try again.
+    """
+    unknown = getattr(error, "cas_unknown", error)
+    if not isinstance(unknown, UnknownOutcome):
+        raise TypeError(f"settle() takes an UnknownOutcome, not {type(error).__name__}")
+    if unknown.token is None:
+        raise unknown
+    script = unknown.inflight if isinstance(unknown.inflight, Script) else None
+    columns = script.columns if script is not None else columns_of(apps.get_model(unknown.model))
+    alias = using or (script.alias if script is not None else router.db_for_write(columns.model))
+    connection = connections[alias]
+    resend = script is not None and not unknown.in_transaction and not in_transaction(connection)
+    if not in_transaction(connection):
+        connection.close()
+    if resend and script is not None:
+        script.alias = alias
+        script.answered.clear()
+        if write.send(connection, script):
+            return write.won(script, provisional=False)
+    return _judge(columns, alias, unknown, script)
+
+
+def _judge(columns: Columns, alias: str, unknown: UnknownOutcome, script: Script | None) -> Outcome:
+    """Decide by the token in the row, read under a lock, behind whatever is still waiting."""
+    assert columns.token is not None
+    names = [f.attname for f in (columns.version, columns.token, columns.generation) if f is not None]
+    with own_transaction(alias):
+        rows: QuerySet[Any] = QuerySet(columns.model, using=alias).filter(pk=unknown.key)
+        row = rows.select_for_update().values_list(*names).first()
+    if row is None:
+        raise unknown  # applied and deleted since, or deleted before: the row cannot tell
+    version, token = row[0], row[1]
+    generation = row[2] if len(row) > 2 else None
+    expected = Facts(unknown.expected or {})
+    label = columns.label
+    if token is not None and bytes(token) == unknown.token:
+        return Outcome(Verdict.WON, label, unknown.key, expected, None, version, generation)
+    believed = expected.get("record_version")
+    actual = Facts({"record_version": version} | ({} if generation is None else {"run_seq": generation}))
+    if believed is None or (isinstance(believed, int) and version > believed + 1):
+        raise unknown
+    if version != believed:
+        return Outcome(Verdict.STALE, label, unknown.key, expected, actual)
+    if script is None:
+        return Outcome(Verdict.UNDIAGNOSED, label, unknown.key, expected)
+    verdict, found = diagnose(columns, alias, unknown.key, script.belief)
+    return Outcome(verdict, label, unknown.key, expected, None if found is None else Facts(found))
+
+
+asettle = hop(settle)

@@ -1,0 +1,347 @@
+"""The verbs that write given values: on an object, and as functions by key.
+
+By-key forms name the row by its model and primary key and believe exactly what they are told. They load
+nothing, remember nothing and are not fenced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models, router
+from django.db.models import QuerySet
+from django.db.models.deletion import Collector
+
+from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
+from cas_orm_django import guard, memory, write
+from cas_orm_django.belief import Belief, Where, resolve
+from cas_orm_django.columns import AnyModel, Columns, Table, columns_of
+from cas_orm_django.script import Keys, Script, delete_script, update_script
+from cas_orm_django.twins import hop, raising
+
+__all__ = [
+    "adelete_if_current",
+    "anew_generation_if_current",
+    "atry_delete_if_current",
+    "atry_new_generation_if_current",
+    "atry_update_if_current",
+    "aupdate_if_current",
+    "delete_if_current",
+    "new_generation_if_current",
+    "try_delete_if_current",
+    "try_new_generation_if_current",
+    "try_update_if_current",
+    "update_if_current",
+]
+
+
+def try_update_if_current(
+    model: type[models.Model],
+    key: object,
+    *,
+    expect: Expect,
+    set: Mapping[str, object],
+    where: Where | None = None,
+    on_won: write.OnWon | None = None,
+    using: str | None = None,
+) -> Outcome:
+    """Write these values if the row is as believed: one UPDATE, nothing loaded.
+
+    Args:
+        model: the row's model.
+        key: its primary key; a tuple when composite.
+        expect: all that is believed, besides the key.
+        set: values or expressions by attribute name; ``auto_now`` columns are written with them.
+        where: a further condition over plain columns of the version's table.
+        on_won: called with the outcome after the commit, when the write won.
+        using: the database; by default the router's choice.
+
+    Returns:
+        The outcome; ``record_version`` is the row's new version.
+
+    Raises:
+        MissingExpectation: neither ``expect`` nor ``where`` says anything.
+        InvalidExpectation: a belief or a column that cannot be compared or written.
+        TransientConflict: the engine refused.
+        UnknownOutcome: the connection was lost in flight.
+    """
+    columns = columns_of(model)
+    belief = resolve(columns, expect, where)
+    if not belief.facts() and where is None:
+        raise MissingExpectation(
+            f"{columns.label}: update_if_current without a belief would overwrite anything [cas-no-expectation]"
+        )
+    return _write_by_key(columns, key, belief, set, "update", on_won, using)
+
+
+def try_new_generation_if_current(
+    model: type[models.Model],
+    key: object,
+    *,
+    expect: Expect,
+    set: Mapping[str, object] | None = None,
+    where: Where | None = None,
+    on_won: write.OnWon | None = None,
+    using: str | None = None,
+) -> Outcome:
+    """Hand the row over to a new generation: ``run_seq + 1``, and these values with it.
+
+    Args:
+        model: the row's model; it must have a generation.
+        key: its primary key.
+        expect: what is believed; ``run_seq`` is required.
+        set: values or expressions by attribute name.
+        where, on_won, using: as for `try_update_if_current`.
+
+    Returns:
+        The outcome; ``run_seq`` is the new generation.
+
+    Raises:
+        MissingExpectation: ``expect`` names no ``run_seq``.
+        InvalidExpectation: the model has no generation, or a belief or column does not fit.
+        TransientConflict: the engine refused.
+        UnknownOutcome: the connection was lost in flight.
+    """
+    columns = columns_of(model)
+    _need_generation(columns)
+    belief = resolve(columns, expect, where)
+    if belief.generation is None:
+        raise MissingExpectation(
+            f"{columns.label}: a new generation by key must believe the old one: "
+            "expect=Expect(run_seq=…) [cas-no-expectation]"
+        )
+    return _write_by_key(columns, key, belief, set or {}, "new_generation", on_won, using)
+
+
+def try_delete_if_current(
+    model: type[models.Model],
+    key: object,
+    *,
+    expect: Expect,
+    where: Where | None = None,
+    on_won: write.OnWon | None = None,
+    using: str | None = None,
+) -> Outcome:
+    """Delete the row if it is as believed.
+
+    One DELETE where the ORM has nothing to cascade to and nobody to signal; otherwise the guarded UPDATE
+    first and the ORM's own delete after it, in one transaction.
+
+    Args:
+        model, key, where, on_won, using: as for `try_update_if_current`.
+        expect: what is believed; required.
+
+    Raises:
+        MissingExpectation: neither ``expect`` nor ``where`` says anything.
+        InvalidExpectation: a belief that cannot be compared.
+        TransientConflict: the engine refused.
+        UnknownOutcome: the connection was lost in flight.
+    """
+    columns = columns_of(model)
+    belief = resolve(columns, expect, where)
+    if not belief.facts() and where is None:
+        raise MissingExpectation(
+            f"{columns.label}: delete_if_current without a belief would delete anything [cas-no-expectation]"
+        )
+    alias = using or router.db_for_write(model)
+    pk = clean_key(columns, key)
+    keys = keys_by_key(columns, alias, pk)
+    rows: QuerySet[Any] = QuerySet(model, using=alias).filter(pk=pk)
+    if Collector(using=alias, origin=rows).can_fast_delete(rows):
+        script = delete_script(columns, alias, pk, keys, belief)
+    else:
+        script = update_script(columns, alias, pk, keys, belief, {}, verb="delete")
+        script.after = rows.delete
+    return write.run(script, on_won)
+
+
+def update_object(
+    obj: models.Model,
+    *,
+    expect: Expect,
+    set: Mapping[str, object],
+    where: Where | None,
+    on_won: write.OnWon | None,
+    using: str | None,
+) -> Outcome:
+    """Write these values to the object's row; see `CasVerbsMixin.try_update_if_current`."""
+    columns = columns_of(type(obj))
+    memory.check_fence(obj, memory.settle_marks(obj))
+    if expect is not None and expect.record_version is not UNSET:
+        memory.check_version_known(memory.recall(obj))
+    belief = resolve(columns, expect, where)
+    if not belief.facts() and where is None:
+        raise MissingExpectation(
+            f"{columns.label}: update_if_current without a belief would overwrite anything [cas-no-expectation]"
+        )
+    return _write_object(obj, columns, belief, set, "update", on_won, using)
+
+
+def new_generation_of_object(
+    obj: models.Model,
+    *,
+    expect: Expect | None,
+    set: Mapping[str, object] | None,
+    where: Where | None,
+    on_won: write.OnWon | None,
+    using: str | None,
+) -> Outcome:
+    """Hand the object's row over; see `CasVerbsMixin.try_new_generation_if_current`."""
+    columns = columns_of(type(obj))
+    _need_generation(columns)
+    memory.check_fence(obj, memory.settle_marks(obj))
+    belief = guard.believed(obj, columns, expect, where)
+    if belief.generation is None:
+        raise MissingExpectation(
+            f"{columns.label} {obj.pk}: the generation was not loaded; reload the object [cas-no-expectation]"
+        )
+    return _write_object(obj, columns, belief, set or {}, "new_generation", on_won, using)
+
+
+def _need_generation(columns: Columns) -> None:
+    if columns.generation is None:
+        raise InvalidExpectation(f"{columns.label} has no generation column [cas-invalid-expectation]")
+
+
+def _write_by_key(
+    columns: Columns,
+    key: object,
+    belief: Belief,
+    assigned: Mapping[str, object],
+    verb: str,
+    on_won: write.OnWon | None,
+    using: str | None,
+) -> Outcome:
+    alias = using or router.db_for_write(columns.model)
+    pk = clean_key(columns, key)
+    script = _script(columns, alias, pk, keys_by_key(columns, alias, pk), belief, assigned, verb)
+    return write.run(script, on_won)
+
+
+def _write_object(
+    obj: models.Model,
+    columns: Columns,
+    belief: Belief,
+    assigned: Mapping[str, object],
+    verb: str,
+    on_won: write.OnWon | None,
+    using: str | None,
+) -> Outcome:
+    if obj.pk is None or (obj._state.adding and belief.version is None):
+        raise MissingExpectation(
+            f"{columns.label}: an object that is being added has no row to believe in [cas-no-expectation]"
+        )
+    alias = guard.alias_of(obj, using)
+    script = _script(columns, alias, obj.pk, guard.keys_of(obj), belief, assigned, verb)
+    outcome = write.run(script, on_won)
+    if not outcome:
+        memory.refuse(obj, outcome)
+        return outcome
+    guard.take_over(obj, script, outcome, assign=script.values)
+    return outcome
+
+
+def _script(
+    columns: Columns,
+    alias: str,
+    pk: object,
+    keys: Keys,
+    belief: Belief,
+    assigned: Mapping[str, object],
+    verb: str,
+) -> Script:
+    values, bumps = assignments(columns, assigned)
+    hands_over = verb == "new_generation"
+    return update_script(
+        columns,
+        alias,
+        pk,
+        keys,
+        belief,
+        values,
+        verb=verb,
+        bumps=bumps or hands_over,
+        hands_over=hands_over,
+        token=None if columns.token is None else os.urandom(16),
+    )
+
+
+def assignments(columns: Columns, assigned: Mapping[str, object]) -> tuple[dict[str, object], bool]:
+    """Return what to write by attribute name, ``auto_now`` columns included, and whether that bumps.
+
+    Raises:
+        InvalidExpectation: a name that is not a writable column.
+    """
+    values: dict[str, object] = {}
+    fields = []
+    for name, value in assigned.items():
+        field = columns.writable(name)
+        fields.append(field)
+        if hasattr(value, "prepare_database_save") and field.is_relation:
+            value = value.prepare_database_save(field)
+        values[field.attname] = value
+    bumps = not fields or not columns.unversioned.issuperset(fields)
+    for field in columns.by_attname.values():
+        if getattr(field, "auto_now", False) and field.attname not in values:
+            if bumps or field in columns.unversioned:
+                values[field.attname] = field.pre_save(SimpleNamespace(), False)  # type: ignore[arg-type]  # needs only setattr
+    return values, bumps
+
+
+def clean_key(columns: Columns, key: object) -> Any:
+    """Return the key in the type of its column; ``'1abc'`` must not become 1 in the database.
+
+    Raises:
+        InvalidExpectation: the key does not fit.
+    """
+    fields = columns.model._meta.pk_fields
+    parts = list(key) if isinstance(key, tuple | list) else [key]
+    if len(parts) != len(fields) or None in parts:
+        raise InvalidExpectation(f"{columns.label}: not a primary key [cas-invalid-expectation]")
+    try:
+        cleaned = [_to_python(field, part) for field, part in zip(fields, parts, strict=True)]
+    except (ValidationError, ValueError, TypeError) as error:
+        raise InvalidExpectation(f"{columns.label}: not a primary key [cas-invalid-expectation]") from error
+    return cleaned[0] if len(cleaned) == 1 else tuple(cleaned)
+
+
+def _to_python(field: Any, value: object) -> object:
+    while field.is_relation:
+        field = field.target_field
+    return field.to_python(value)
+
+
+def keys_by_key(columns: Columns, alias: str, key: Any) -> Keys:
+    """Return how to find each table's key from the object's own.
+
+    Along a chain of parents the key is the same; a second parent's is read from its link, which never
+    changes.
+    """
+    concrete: AnyModel = columns.model._meta.concrete_model  # type: ignore[assignment]  # concrete here
+
+    def keys(table: Table) -> list[Any]:
+        path = [] if table.model is concrete else concrete._meta.get_path_to_parent(table.model)
+        if all(step.join_field.primary_key for step in path):
+            return list(key) if isinstance(key, tuple) else [key]
+        names = [field.attname for field in table.keys]
+        row = QuerySet(concrete, using=alias).filter(pk=key).values_list(*names).first()
+        return [None] * len(names) if row is None else list(row)
+
+    return keys
+
+
+update_if_current = raising(try_update_if_current)
+aupdate_if_current = hop(update_if_current)
+atry_update_if_current = hop(try_update_if_current)
+
+new_generation_if_current = raising(try_new_generation_if_current)
+anew_generation_if_current = hop(new_generation_if_current)
+atry_new_generation_if_current = hop(try_new_generation_if_current)
+
+delete_if_current = raising(try_delete_if_current)
+adelete_if_current = hop(delete_if_current)
+atry_delete_if_current = hop(try_delete_if_current)

@@ -1,0 +1,197 @@
+"""The one place where a conditional write runs: steps -> rows -> `Outcome`.
+
+    Script ──▶ send ──▶ one row  ──▶ WON, with what the database handed back
+                  └───▶ zero rows ─▶ diagnose (one fresh read) ─▶ the verdict
+
+Nothing on an object changes here; `guard` and `verbs` assign after they have seen the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.sql import UpdateQuery
+from django.db.utils import Error
+
+from cas_orm import Outcome, UnsupportedBackend, Verdict
+from cas_orm.facts import Facts
+from cas_orm_django.diagnose import diagnose
+from cas_orm_django.engine_errors import translated
+from cas_orm_django.script import Script, Step
+from cas_orm_django.transactions import in_transaction, own_transaction
+
+OnWon = Callable[[Outcome], object]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Shows the async twins which statement was in flight when they were cancelled."""
+
+    script: Script | None = None
+    in_transaction: bool = False
+
+
+WATCH: Final[ContextVar[Watch | None]] = ContextVar("cas_orm_django_watch", default=None)
+
+
+def run(script: Script, on_won: OnWon | None = None) -> Outcome:
+    """Send the script and judge the rows.
+
+    Raises:
+        TransientConflict: the engine refused; its ``transaction`` says what is left of the caller's.
+        UnknownOutcome: the connection was lost in flight.
+        UnsupportedBackend: the database did not count 0 or 1.
+    """
+    connection = connections[script.alias]
+    provisional = in_transaction(connection)
+    if on_won is not None and provisional and not connection.in_atomic_block:
+        transaction.on_commit(lambda: None, using=script.alias)  # raises: nothing would ever call it
+    if not send(connection, script):
+        return refused(script, provisional)
+    outcome = won(script, provisional)
+    call_on_won(outcome, on_won, script.alias)
+    return outcome
+
+
+def call_on_won(outcome: Outcome, on_won: OnWon | None, alias: str) -> None:
+    """Call the hook after the commit, when the win is no longer provisional."""
+    if on_won is not None:
+        final = replace(outcome, provisional=False)
+        transaction.on_commit(lambda: on_won(final), using=alias)
+
+
+def send(connection: BaseDatabaseWrapper, script: Script) -> bool:
+    """Execute the steps; True when every one of them found its row."""
+    provisional = in_transaction(connection)
+    watch = WATCH.get()
+    if watch is not None:
+        watch.script, watch.in_transaction = script, provisional
+    begun = False
+    try:
+        if len(script.steps) == 1 and script.after is None:
+            connection.ensure_connection()
+            begun = True
+            return _execute(connection, script, script.steps[0])
+        with own_transaction(script.alias):
+            begun = True
+            for step in script.steps:
+                if not _execute(connection, script, step):
+                    raise _ZeroRows
+            if script.after is not None:
+                script.after()
+            return True
+    except _ZeroRows:
+        return False
+    except Error as error:
+        if not begun:
+            raise
+        raise_translated(connection, script, error, provisional)
+
+
+def raise_translated(
+    connection: BaseDatabaseWrapper, script: Script, error: Error, provisional: bool
+) -> NoReturn:
+    """Raise what the driver's error means for this write. Django's own refusals have no driver's error."""
+    if error.__cause__ is None:
+        raise error
+    translation = translated(
+        connection,
+        error,
+        model=script.columns.label,
+        key=script.key,
+        expected=Facts(script.belief.facts()),
+        token=script.token,
+        in_transaction=provisional,
+        inflight=script,
+    )
+    if translation is error:
+        raise error
+    raise translation from error
+
+
+class _ZeroRows(Exception):
+    """Takes the library's own transaction back; never leaves this module."""
+
+
+def _execute(connection: BaseDatabaseWrapper, script: Script, step: Step) -> bool:
+    plan = step.plan
+    with connection.cursor() as cursor:
+        cursor.execute(plan.sql, step.params)
+        if plan.returning:
+            rows = cursor.fetchall()
+            count = len(rows)
+            if count == 1:
+                script.answered.update(zip(plan.returning, _converted(script, step, rows[0]), strict=True))
+        else:
+            count = cursor.rowcount
+            if plan.counts_by_last_id and count == 1:
+                script.answered[script.columns.version] = cursor.lastrowid
+    if count not in (0, 1):
+        raise UnsupportedBackend(
+            f"{script.columns.label} {script.key}: the database counted {count} rows for one key; the write "
+            "cannot be judged [cas-unsupported]"
+        )
+    return count == 1
+
+
+def _converted(script: Script, step: Step, row: Sequence[object]) -> Sequence[object]:
+    """Turn returned values into Python's, as a query would."""
+    roles = (script.columns.version, script.columns.generation)
+    if all(returned in roles for returned in step.plan.returning):
+        return row
+    compiler = UpdateQuery(step.table.model).get_compiler(script.alias)
+    converters = compiler.get_converters([f.get_col(step.table.name) for f in step.plan.returning])
+    return next(iter(compiler.apply_converters([row], converters))) if converters else row
+
+
+def won(script: Script, provisional: bool) -> Outcome:
+    """Describe a win: the new numbers come from the database, else from the belief."""
+    belief, columns = script.belief, script.columns
+    if script.verb == "delete":
+        return Outcome(
+            Verdict.WON,
+            columns.label,
+            script.key,
+            Facts(belief.facts()),
+            provisional=provisional,
+            verb="delete",
+        )
+    version = script.answered.get(columns.version)
+    if version is None and belief.version is not None:
+        version = belief.version + script.bumps
+    generation = script.answered.get(columns.generation) if columns.generation is not None else None
+    if generation is None and belief.generation is not None:
+        generation = belief.generation + script.hands_over
+    return Outcome(
+        Verdict.WON,
+        columns.label,
+        script.key,
+        Facts(belief.facts()),
+        None,
+        version,  # type: ignore[arg-type]  # an integer column
+        generation,  # type: ignore[arg-type]
+        provisional,
+        verb=script.verb,
+    )
+
+
+def refused(script: Script, provisional: bool) -> Outcome:
+    """Find out why no row matched."""
+    try:
+        verdict, found = diagnose(script.columns, script.alias, script.key, script.belief)
+    except Error as error:
+        raise_translated(connections[script.alias], script, error, provisional)
+    return Outcome(
+        verdict,
+        script.columns.label,
+        script.key,
+        Facts(script.belief.facts()),
+        None if found is None else Facts(found),
+        provisional=provisional,
+        verb=script.verb,
+    )
