@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cas_orm import Expect, Outcome, judge
 
-Expect(7)  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
+Expect(7)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Expect(record_version="7")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Expect(record_version=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Expect(state="a") | Expect(state="b")  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
+_ = Expect(state="a") | Expect(state="b")  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
 judge(Expect(record_version=1))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 

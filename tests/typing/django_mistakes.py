@@ -8,4 +8,4 @@ from tests.typing.django_calls import Job
 
 update_if_current(Job, 1, set={"state": "done"})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 update_if_current(Job, 1, expect={"state": "x"}, set={})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Job().update_if_current(Expect(run_seq=1), set={})  # type: ignore[misc, call-arg]  # pyright: ignore[reportCallIssue]
+Job().update_if_current(Expect(run_seq=1), set={})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

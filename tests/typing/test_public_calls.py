@@ -15,7 +15,7 @@ FILES = sorted(HERE.glob("*_calls.py")) + sorted(HERE.glob("*_mistakes.py"))
 
 CHECKERS = {
     "mypy": ["--strict", "--warn-unused-ignores", "--no-error-summary"],
-    "pyright": ["--warnings"],
+    "pyright": ["--warnings", "--pythonpath", sys.executable],
 }
 
 
