@@ -57,6 +57,7 @@ def try_save(
 ) -> Outcome:
     """Save the object if its row is still as believed; see `CasVerbsMixin.try_save_if_current`."""
     columns = columns_of(type(obj))
+    memory.settle_marks(obj)
     names = None if update_fields is None else frozenset(update_fields)
     request = Parked(expect, where, on_won, names)
     indirect = columns.wraps_save or obj._state.fields_cache or (_is_new(obj) and not request.names_version())
@@ -84,6 +85,7 @@ def save_base(
         MissingExpectation: there is no version to compare.
     """
     columns = columns_of(type(obj))
+    memory.settle_marks(obj)
     request = _unpark(obj)
     if force_insert or (_is_new(obj) and not request.names_version()):
         if (
@@ -155,7 +157,6 @@ def alias_of(obj: models.Model, using: str | None) -> str:
 def _insert(
     obj: models.Model, columns: Columns, original: Callable[..., None], request: Parked, using: str | None
 ) -> Outcome:
-    memory.settle_marks(obj)
     alias = using or router.db_for_write(type(obj), instance=obj)
     before = memory.Snapshot(obj, identity(columns))
     start_afresh(obj, columns)
@@ -201,8 +202,7 @@ def _update(
     update_fields: frozenset[str] | None,
     using: str | None,
 ) -> Outcome:
-    remembered = memory.settle_marks(obj)
-    memory.check_fence(obj, remembered)
+    memory.check_fence(obj, memory.recall(obj))
     if _is_new(obj) and not request.names_version():
         raise MissingExpectation(
             f"{columns.label}: an object that is being added has no version to compare [cas-no-expectation]"

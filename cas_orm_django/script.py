@@ -135,6 +135,7 @@ def update_script(
         key,
         belief,
         verb,
+        values,
         [
             _bind(columns, connection, part, keys, belief, values, compiled, token, where_params)
             for part in parts

@@ -82,7 +82,7 @@ async def test_try_verb_on_object_refused(api: Api, verb: str, move: str) -> Non
     assert (outcome.verdict, bool(outcome)) == (verdict, False)
     assert (outcome.record_version, outcome.run_seq, outcome.provisional) == (None, None, False)
     if columns is None:
-        assert outcome.actual is None
+        assert not outcome.actual
     else:
         assert {name: outcome.actual[name] for name in columns} == columns
     with pytest.raises(error) as caught:

@@ -82,7 +82,6 @@ def test_the_object_after_an_unknown_outcome(door: str, pair: list[Actor]) -> No
     assert isinstance(error, UnknownOutcome)
     pair[0].rollback()
     late = pair[1]
-    late.do(connections[door].close)
     late.do(connections.close_all)
     late.do(held.refresh_from_db)
     assert late.do(write, held).verdict is Verdict.WON
