@@ -14,11 +14,6 @@ from django.db import connections, transaction
 PATIENCE = 30.0  # seconds until a race that should have ended is a failure
 
 WHO_AM_I = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT connection_id()"}
-IS_BLOCKED = {
-    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'",
-    "mysql": "SELECT count(*) FROM information_schema.innodb_trx"
-    " WHERE trx_mysql_thread_id = %s AND trx_state = 'LOCK WAIT'",
-}
 KILL = {"postgresql": "SELECT pg_terminate_backend(%s)", "mysql": "KILL %s"}
 
 
@@ -27,6 +22,18 @@ def ask(alias: str, sql: str, *params: Any) -> Any:
     with connections[alias].cursor() as cursor:
         cursor.execute(sql, params)
         return cursor.fetchone()[0] if cursor.description else None
+
+
+def is_blocked(alias: str, identity: Any) -> bool:
+    """Ask the server whether this connection waits for a lock of another transaction."""
+    if connections[alias].vendor == "postgresql":
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+        return bool(ask(alias, sql, identity))
+    # information_schema.innodb_trx is a cache that is not renewed while it is being asked.
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SHOW ENGINE INNODB STATUS")
+        status = cursor.fetchone()[2]
+    return any(f"thread id {identity}," in t and "LOCK WAIT" in t for t in status.split("---TRANSACTION"))
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -93,7 +100,7 @@ class Actor:
         me = self.identity()
         running = self.start(step, *args, **options)
         if me is not None:
-            wait_until(lambda: running.done() or bool(ask(self.alias, IS_BLOCKED[self.vendor], me)))
+            wait_until(lambda: running.done() or is_blocked(self.alias, me))
             assert not running.done(), running.exception() or running.result()
         return running
 

@@ -11,7 +11,7 @@ from cas_orm import UnknownOutcome, Verdict
 from cas_orm_django import settle
 from tests.django import tables
 from tests.django.shop.models import Ticket
-from tests.races.actors import IS_BLOCKED, WHO_AM_I, Actor, ask, wait_until
+from tests.races.actors import WHO_AM_I, Actor, ask, is_blocked, wait_until
 from tests.races.on import SERVERS, on
 
 
@@ -30,8 +30,7 @@ def test_cancelled_while_waiting(door: str, pair: list[Actor]) -> None:
         held.n = 7
         me = await sync_to_async(ask)(door, WHO_AM_I[vendor])
         writing = asyncio.create_task(held.asave_if_current())
-        blocked = IS_BLOCKED[vendor]
-        await asyncio.to_thread(wait_until, lambda: bool(watcher.do(ask, door, blocked, me)))
+        await asyncio.to_thread(wait_until, lambda: bool(watcher.do(is_blocked, door, me)))
         writing.cancel()
         releasing = asyncio.create_task(asyncio.to_thread(early.rollback))
         try:
