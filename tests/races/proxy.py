@@ -18,36 +18,54 @@ class Proxy:
         self.swallow = Event()
         self.swallowed = Event()
         self.clients: list[socket.socket] = []
-        Thread(target=self._accept, daemon=True).start()
+        self.upstreams: list[socket.socket] = []
+        self.threads: list[Thread] = []
+        self._run(self._accept)
+
+    def _run(self, work: object, *args: object) -> None:
+        thread = Thread(target=work, args=args, daemon=True)  # type: ignore[arg-type]  # any of the two below
+        self.threads.append(thread)
+        thread.start()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                upstream = socket.create_connection(self.server)
                 self.clients.append(client)
-                Thread(target=self._pass, args=(client, upstream, False), daemon=True).start()
-                Thread(target=self._pass, args=(upstream, client, True), daemon=True).start()
+                upstream = socket.create_connection(self.server)
+                self.upstreams.append(upstream)
+                self._run(self._pass, client, upstream, False)
+                self._run(self._pass, upstream, client, True)
 
     def _pass(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
                 if answers and self.swallow.is_set():
                     self.swallowed.set()
-                    self._hang_up(sink)
-                    return
+                    break
                 sink.sendall(data)
-
-    @staticmethod
-    def _hang_up(client: socket.socket) -> None:
-        with suppress(OSError):
-            client.shutdown(socket.SHUT_RDWR)
-        client.close()
+        hang_up(sink)
 
     def cut(self) -> None:
         """Hang up on every client; the server keeps working on what it was sent."""
         for client in self.clients:
-            self._hang_up(client)
+            hang_up(client)
+
+    def close(self) -> None:
+        """End everything that is still open."""
+        hang_up(self.listener)
+        for connection in (*self.clients, *self.upstreams):
+            hang_up(connection)
+        for thread in self.threads:
+            thread.join(10)
+        for connection in (self.listener, *self.clients, *self.upstreams):
+            connection.close()
+
+
+def hang_up(connection: socket.socket) -> None:
+    """Shut a socket down in both directions, if it still is up."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
@@ -57,5 +75,4 @@ def proxied(host: str, port: int) -> Iterator[Proxy]:
     try:
         yield proxy
     finally:
-        proxy.cut()
-        proxy.listener.close()
+        proxy.close()

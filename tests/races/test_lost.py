@@ -65,6 +65,26 @@ def test_killed_by_the_server_then_settled_as_lost(door: str, pair: list[Actor])
     assert tables.row(Ticket, held.pk, door)["n"] == 0
 
 
+@pytest.mark.parametrize("pickled", [False, True], ids=["same-process", "pickled"])
+@on(*SERVERS)
+def test_settled_as_superseded(door: str, pair: list[Actor], pickled: bool) -> None:
+    """The rival handed the row over: the loss is a superseded one, and says so."""
+    early, late = pair
+    key = Ticket.objects.using(door).create().pk
+    winner, held = (a.do(Ticket.objects.using(door).get, pk=key) for a in pair)
+    early.begin()
+    early.do(winner.new_generation_if_current)
+    me = late.identity()
+    waiting = late.blocks(write, held)
+    late.kill_from_outside(me)
+    error = waiting.exception(30)
+    assert isinstance(error, UnknownOutcome)
+    early.commit()
+    outcome = settle(pickle.loads(pickle.dumps(error)) if pickled else error, using=door)
+    assert outcome.verdict is Verdict.SUPERSEDED
+    assert tables.row(Ticket, key, door)["n"] == 0
+
+
 @on(*SERVERS)
 def test_without_a_token_it_stays_unknown(door: str, pair: list[Actor]) -> None:
     """Expected + 1 proves nothing: settling re-raises."""
@@ -116,7 +136,10 @@ def test_the_answer_was_lost(door: str, pair: list[Actor], proxy: Proxy, pickled
     assert proxy.swallowed.is_set()
     assert isinstance(error, UnknownOutcome)
     proxy.swallow.clear()
-    outcome = settle(pickle.loads(pickle.dumps(error)) if pickled else error)
+    if pickled:  # the statement did not travel, the token did
+        outcome = settle(pickle.loads(pickle.dumps(error)), using=door)
+    else:
+        outcome = settle(error)
     assert outcome.verdict is Verdict.WON
     row = tables.row(Ticket, key, door)
     assert (row["n"], row["record_version"]) == (7, 2)
