@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from django.core.exceptions import ValidationError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 from django.db.models.expressions import Combinable
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation
 from cas_orm.expect import Number, ValueSet, check_number
-from cas_orm_django.columns import AnyField, Columns
+from cas_orm_django.columns import AnyField, Columns, maximum_of
 
 #: Anything that Django's filter() takes as one positional condition.
 Where: TypeAlias = Q | Combinable
@@ -30,13 +31,21 @@ class Belief:
     columns: Sequence[tuple[AnyField, object]] = ()
     where: Where | None = None
 
-    def numbers(self) -> dict[str, object]:
-        pairs = (("record_version", self.version), ("run_seq", self.generation))
-        return {role: number for role, number in pairs if number is not None}
+    def numbers(self) -> dict[str, int]:
+        """Return the believed numbers by role."""
+        numbers = {}
+        if self.version is not None:
+            numbers["record_version"] = self.version
+        if self.generation is not None:
+            numbers["run_seq"] = self.generation
+        return numbers
 
     def facts(self) -> dict[str, object]:
         """Return the belief by role and column name."""
-        return self.numbers() | {field.attname: value for field, value in self.columns}
+        facts: dict[str, object] = {**self.numbers()}
+        for field, value in self.columns:
+            facts[field.attname] = value
+        return facts
 
     def expect(self) -> Expect:
         """Return the belief as the value that `judge` takes."""
@@ -63,31 +72,26 @@ class Belief:
         shape.extend((field, *_operator(value)) for field, value in self.columns)
         return tuple(shape)
 
-    def values(self) -> list[tuple[AnyField | None, object]]:
+    def params(self, connection: BaseDatabaseWrapper) -> list[object]:
         """Return the values to bind, in the order of `conditions`; numbers need no preparation."""
-        bound: list[tuple[AnyField | None, object]] = [
-            (None, number) for number in (self.version, self.generation) if number is not None
-        ]
+        bound: list[object] = [number for number in (self.version, self.generation) if number is not None]
         for field, value in self.columns:
             members = value.sorted() if isinstance(value, ValueSet) else [value]
-            bound.extend((field, member) for member in members if member is not None)
+            bound += [field.get_db_prep_value(m, connection) for m in members if m is not None]
         return bound
-
-
-#: Only the key: for the further tables of a model whose version was won in its own.
-NO_BELIEF: Final = Belief()
 
 
 def resolve(
     columns: Columns, expect: Expect | None, where: Where | None, seen: Belief | None = None
 ) -> Belief:
-    """Check a belief against its model; an explicit version or generation replaces the last-seen one.
+    """Check a belief against its model; an explicit version or generation replaces the one in ``seen``.
 
     Raises:
         InvalidExpectation: a column that cannot be believed, or a value that its field refuses.
         MissingExpectation: a generation is believed of a model that has none.
     """
-    belief = Belief(where=where) if seen is None else Belief(seen.version, seen.generation, where=where)
+    belief = seen or Belief()
+    belief.where = where
     if expect is None:
         return belief
     if not isinstance(expect, Expect):
@@ -114,18 +118,9 @@ def exact(field: AnyField, role: str, value: object) -> int:
     number: Number = check_number(role, value)
     if number is UNSET:
         raise MissingExpectation(f"{role} is not known [cas-no-expectation]")
-    if number >= (maximum := _MAXIMA.get(field.get_internal_type(), _BIG)):
+    if number >= (maximum := maximum_of(field)):
         raise InvalidExpectation(f"{role} {number} is not below {maximum} [cas-invalid-expectation]")
     return number
-
-
-_BIG = 2**63 - 1
-_MAXIMA: Mapping[str, int] = {
-    "SmallIntegerField": 2**15 - 1,
-    "PositiveSmallIntegerField": 2**15 - 1,
-    "IntegerField": 2**31 - 1,
-    "PositiveIntegerField": 2**31 - 1,
-}
 
 
 def _column(columns: Columns, name: str, value: object) -> tuple[AnyField, object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db import models
@@ -86,6 +86,12 @@ class Columns:
             for f in self.model._meta.concrete_fields
             if hasattr(f, "get_placeholder_sql") or hasattr(f, "get_placeholder")
         )
+
+    @cached_property
+    def maximum(self) -> int:
+        """The smaller of the largest numbers that version and generation hold."""
+        fields = [f for f in (self.version, self.generation) if f is not None]
+        return min(maximum_of(f) for f in fields)
 
     @cached_property
     def active(self) -> frozenset[str]:
@@ -197,6 +203,20 @@ def owner_of(field: AnyField) -> AnyModel:
     concrete = field.model._meta.concrete_model
     assert concrete is not None
     return concrete
+
+
+_BIG: Final = 2**63 - 1
+_MAXIMA: Final = {
+    "SmallIntegerField": 2**15 - 1,
+    "PositiveSmallIntegerField": 2**15 - 1,
+    "IntegerField": 2**31 - 1,
+    "PositiveIntegerField": 2**31 - 1,
+}
+
+
+def maximum_of(field: AnyField) -> int:
+    """Return the largest number that an integer column holds."""
+    return _MAXIMA.get(field.get_internal_type(), _BIG)
 
 
 def generated(field: AnyField) -> bool:

@@ -11,6 +11,7 @@ from django.db.models import BooleanField, Case, QuerySet, Value, When
 from cas_orm import Verdict, judge
 from cas_orm_django.belief import Belief
 from cas_orm_django.columns import Columns
+from cas_orm_django.transactions import in_transaction
 
 _WHERE_HOLDS: Final = "cas_where_holds"
 
@@ -61,11 +62,6 @@ def needs_locking_read(connection: BaseDatabaseWrapper) -> bool:
     if connection.vendor != "mysql" or not in_transaction(connection):
         return False
     return getattr(connection, "isolation_level", None) != "read committed"
-
-
-def in_transaction(connection: BaseDatabaseWrapper) -> bool:
-    """Tell whether the caller's own transaction is open."""
-    return connection.in_atomic_block or not connection.get_autocommit()
 
 
 def _is_old_snapshot(connection: BaseDatabaseWrapper, found: dict[str, object], belief: Belief) -> bool:

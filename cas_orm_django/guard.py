@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from django.db import connections, models, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.deletion import Collector
 from django.db.models.signals import post_save, pre_save
 
@@ -208,6 +209,7 @@ def _update(
             f"{columns.label}: an object that is being added has no version to compare [cas-no-expectation]"
         )
     alias = alias_of(obj, using)
+    connection = connections[alias]
     fields, bumps = _fields(obj, columns, update_fields)
     belief = believed(obj, columns, request.expect, request.where, version=bumps)
     sent_fields = None if update_fields is None else update_fields | {columns.version.name}
@@ -224,16 +226,24 @@ def _update(
     outcome = None
     try:
         script = update_script(
-            columns, alias, obj.pk, keys_of(obj), belief, taken.values, verb="save", bumps=bumps, token=token
+            columns,
+            connection,
+            obj.pk,
+            keys_of(obj),
+            belief,
+            taken.values,
+            verb="save",
+            bumps=bumps,
+            token=token,
         )
-        outcome = write.run(script, request.on_won)
+        outcome = write.run(connection, script, request.on_won)
     finally:
         if not outcome:
             taken.put_back()
     if not outcome:
         memory.refuse(obj, outcome)
         return outcome
-    take_over(obj, script, outcome)
+    take_over(obj, connection, script, outcome)
     post_save.send(created=False, **signal)  # type: ignore[arg-type]
     return outcome
 
@@ -279,12 +289,18 @@ def believed(
                 f"{columns.label} {obj.pk}: the version was not loaded, so there is nothing to compare; "
                 "reload the object [cas-no-expectation]"
             )
-        seen.version = exact(columns.version, "record_version", value)
-    if columns.generation is not None and not (expect is not None and expect.run_seq is not UNSET):
-        generation = obj.__dict__.get(columns.generation.attname, ABSENT)
-        if generation is not ABSENT:
-            seen.generation = exact(columns.generation, "run_seq", generation)
+        seen.version = _number(columns, columns.version, "record_version", value)
+    if columns.generation is not None and (expect is None or expect.run_seq is UNSET):
+        value = obj.__dict__.get(columns.generation.attname, ABSENT)
+        if value is not ABSENT:
+            seen.generation = _number(columns, columns.generation, "run_seq", value)
     return resolve(columns, expect, where, seen)
+
+
+def _number(columns: Columns, field: AnyField, role: str, value: object) -> int:
+    if type(value) is int and 0 <= value < columns.maximum:
+        return value
+    return exact(field, role, value)
 
 
 def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
@@ -292,11 +308,14 @@ def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
 
 
 def take_over(
-    obj: models.Model, script: Script, outcome: Outcome, assign: Mapping[str, object] | None = None
+    obj: models.Model,
+    connection: BaseDatabaseWrapper,
+    script: Script,
+    outcome: Outcome,
+    assign: Mapping[str, object] | None = None,
 ) -> None:
     """Bring the object in step with the row that it has just won; ``assign`` are a verb's given values."""
     columns, attributes = script.columns, obj.__dict__
-    connection = connections[script.alias]
     before = memory.Snapshot(obj, identity(columns)) if connection.in_atomic_block else None
     for name, value in (assign or {}).items():
         setattr(obj, name, value)
@@ -385,20 +404,21 @@ def _delete(
             f"{columns.label}: an object that was never read has no version to compare [cas-no-expectation]"
         )
     alias = alias_of(obj, using)
+    connection = connections[alias]
     belief = believed(obj, columns, request.expect, request.where)
     counts = [(1, {columns.label: 1})]
     token = None if columns.token is None else os.urandom(16)
     if Collector(using=alias, origin=obj).can_fast_delete(obj):
-        script = delete_script(columns, alias, key, keys_of(obj), belief)
+        script = delete_script(columns, connection, key, keys_of(obj), belief)
         script.token = token
     else:
-        script = update_script(columns, alias, key, keys_of(obj), belief, {}, verb="delete", token=token)
+        script = update_script(columns, connection, key, keys_of(obj), belief, {}, verb="delete", token=token)
         script.after = lambda: counts.append(cascade(alias))
     before = memory.Snapshot(obj, identity(columns))
-    outcome = write.run(script, request.on_won)
+    outcome = write.run(connection, script, request.on_won)
     if not outcome:
         memory.refuse(obj, outcome)
         return outcome, (0, {})
     setattr(obj, columns.model._meta.pk.attname, None)
-    memory.mark_won(obj, connections[alias], before)
+    memory.mark_won(obj, connection, before)
     return outcome, counts[-1]

@@ -5,14 +5,13 @@ fields + belief ──▶ Shape (SQL text; kept per class when no value shapes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cas_orm_django.belief import NO_BELIEF, Belief
+from cas_orm_django.belief import Belief
 from cas_orm_django.columns import AnyField, Columns, Table, generated
 from cas_orm_django.statement import (
     Compiled,
@@ -20,7 +19,6 @@ from cas_orm_django.statement import (
     compiled_value,
     compiled_where,
     delete_plan,
-    prepared,
     returns_rows,
     update_plan,
 )
@@ -42,6 +40,20 @@ class Part:
     fields: tuple[AnyField, ...]
     unseen: tuple[AnyField, ...]
     plan: Plan
+    first: bool
+
+
+class Rises(NamedTuple):
+    """What a write raises, besides what it assigns."""
+
+    version: bool
+    generation: bool
+    token: bool
+
+    def fields(self, columns: Columns) -> list[AnyField]:
+        """Return the number columns that rise by one."""
+        pairs = ((columns.version, self.version), (columns.generation, self.generation))
+        return [field for field, rises in pairs if rises and field is not None]
 
 
 @dataclass(slots=True)
@@ -84,7 +96,7 @@ class Script:
 
 def update_script(
     columns: Columns,
-    alias: str,
+    connection: BaseDatabaseWrapper,
     key: Any,
     keys: Keys,
     belief: Belief,
@@ -99,7 +111,7 @@ def update_script(
 
     Args:
         columns: the model's roles.
-        alias: the database to write to.
+        connection: the database to write to.
         key: the object's primary key, as the outcome will show it.
         keys: the key values of one table.
         belief: what stands in the WHERE of the version's own table.
@@ -113,48 +125,41 @@ def update_script(
         FieldError: an expression that aggregates or reaches into another table.
         InvalidExpectation: a condition that is not over plain columns of the one table.
     """
-    connection = connections[alias]
-    compiled: dict[str, Compiled] = {}
-    for name, value in values.items():
-        if hasattr(value, "resolve_expression") or name in columns.placeholders:
-            compiled[name] = compiled_value(connection, columns.by_attname[name], value)
-    where, where_params = (
-        ("", ()) if belief.where is None else compiled_where(alias, columns.owner.model, belief.where)
-    )
-    shape_key = None
-    if not compiled and not where:
-        shape_key = (alias, *values, bumps, hands_over, token is None, *belief.shape())
-    parts = columns.shapes.get(shape_key) if shape_key is not None else None
+    compiled = {
+        name: compiled_value(connection, columns.by_attname[name], value)
+        for name, value in values.items()
+        if hasattr(value, "resolve_expression") or name in columns.placeholders
+    }
+    where, where_params = compiled_where(connection.alias, columns.owner.model, belief.where)
+    rises = Rises(bumps, hands_over, token is not None)
+    shape = (connection.alias, rises, belief.shape(), *values)
+    parts = None if compiled or where else columns.shapes.get(shape)
     if parts is None:
-        parts = _shape(columns, connection, values, compiled, belief, bumps, hands_over, token, where)
-        if shape_key is not None:
-            _keep(columns, shape_key, parts)
-    return Script(
-        columns,
-        alias,
-        key,
-        belief,
-        verb,
-        values,
-        [
-            _bind(columns, connection, part, keys, belief, values, compiled, token, where_params)
-            for part in parts
-        ],
-        bumps,
-        hands_over,
-        token,
-    )
+        parts = _parts(columns, connection, values, compiled, belief, rises, where)
+        if not compiled and not where:
+            _keep(columns, shape, parts)
+    steps = []
+    for part in parts:
+        params = _assigned(part, connection, values, compiled)
+        if part.first and token is not None and columns.token is not None:
+            params.append(columns.token.get_db_prep_save(token, connection))
+        params += _key_params(part.table, connection, keys)
+        if part.first:
+            params += belief.params(connection)
+            params += where_params
+        steps.append(Step(part.plan, params, part.table, part.unseen))
+    return Script(columns, connection.alias, key, belief, verb, values, steps, bumps, hands_over, token)
 
 
-def delete_script(columns: Columns, alias: str, key: Any, keys: Keys, belief: Belief) -> Script:
+def delete_script(
+    columns: Columns, connection: BaseDatabaseWrapper, key: Any, keys: Keys, belief: Belief
+) -> Script:
     """Make a delete of one row ready, for models where the ORM has nothing to cascade to."""
-    connection = connections[alias]
-    where, where_params = (
-        ("", ()) if belief.where is None else compiled_where(alias, columns.owner.model, belief.where)
-    )
+    where, where_params = compiled_where(connection.alias, columns.owner.model, belief.where)
     plan = delete_plan(connection, columns.owner, belief.conditions(columns), where)
-    params = [*prepared(connection, columns.owner, keys(columns.owner), belief), *where_params]
-    return Script(columns, alias, key, belief, "delete", {}, [Step(plan, params, columns.owner)], bumps=False)
+    params = [*_key_params(columns.owner, connection, keys), *belief.params(connection), *where_params]
+    step = Step(plan, params, columns.owner)
+    return Script(columns, connection.alias, key, belief, "delete", {}, [step], bumps=False)
 
 
 def _keep(columns: Columns, shape_key: tuple[object, ...], parts: tuple[Part, ...]) -> None:
@@ -163,19 +168,16 @@ def _keep(columns: Columns, shape_key: tuple[object, ...], parts: tuple[Part, ..
     columns.shapes[shape_key] = parts
 
 
-def _shape(
+def _parts(
     columns: Columns,
     connection: BaseDatabaseWrapper,
     values: Mapping[str, object],
     compiled: Mapping[str, Compiled],
     belief: Belief,
-    bumps: bool,
-    hands_over: bool,
-    token: bytes | None,
+    rises: Rises,
     where: str,
 ) -> tuple[Part, ...]:
     """Lay out the statements: the version's own table first, untouched tables left out."""
-    numbers = [f for f, rises in ((columns.version, bumps), (columns.generation, hands_over)) if rises and f]
     parts = []
     for table in columns.tables:
         first = table is columns.owner
@@ -183,69 +185,64 @@ def _shape(
         if not own and not first:
             continue
         assigned = [(f, compiled[f.attname].sql if f.attname in compiled else "%s") for f in own]
-        if first and token is not None and columns.token is not None:
-            assigned.append((columns.token, _token_sql(connection, columns.token)))
         unseen = [f for f in own if f.attname in compiled and compiled[f.attname].computed]
         unseen += [f for f in table.model._meta.local_concrete_fields if generated(f)]
-        answers = list(unseen)
-        if first:
-            answers += _unknown_numbers(columns, connection, belief, bumps, hands_over)
-        plan = update_plan(
-            connection,
-            table,
-            assigned,
-            numbers=numbers if first else [],
-            version=columns.version if first else None,
-            conditions=belief.conditions(columns) if first else (),
-            where=where if first else "",
-            returning=tuple(answers) if returns_rows(connection) else (),
-        )
-        parts.append(Part(table, own, tuple(unseen), plan))
+        if not first:
+            plan = update_plan(connection, table, assigned, returning=_returned(connection, unseen))
+        else:
+            if rises.token and columns.token is not None:
+                assigned.append((columns.token, compiled_value(connection, columns.token, b"").sql))
+            asked = [*unseen, *_unknown_numbers(columns, connection, belief)]
+            plan = update_plan(
+                connection,
+                table,
+                assigned,
+                numbers=rises.fields(columns),
+                version=columns.version,
+                conditions=belief.conditions(columns),
+                where=where,
+                returning=_returned(connection, asked),
+            )
+        parts.append(Part(table, own, tuple(unseen), plan, first))
     return tuple(parts)
 
 
-def _token_sql(connection: BaseDatabaseWrapper, token: AnyField) -> str:
-    return compiled_value(connection, token, b"").sql
+def _returned(connection: BaseDatabaseWrapper, fields: Sequence[AnyField]) -> tuple[AnyField, ...]:
+    return tuple(fields) if returns_rows(connection) else ()
 
 
-def _unknown_numbers(
-    columns: Columns, connection: BaseDatabaseWrapper, belief: Belief, bumps: bool, hands_over: bool
-) -> list[AnyField]:
+def _unknown_numbers(columns: Columns, connection: BaseDatabaseWrapper, belief: Belief) -> Iterator[AnyField]:
     """Name the numbers that the belief does not give away, so that the database has to.
 
     On PostgreSQL the version is always asked for: it costs nothing there, and a BEFORE trigger may have
     raised it further. On SQLite asking costs a third of the statement, and triggers cannot change it.
     """
-    asked = []
     if belief.version is None or connection.vendor == "postgresql":
-        asked.append(columns.version)
+        yield columns.version
     if columns.generation is not None and belief.generation is None:
-        asked.append(columns.generation)
-    return asked
+        yield columns.generation
 
 
-def _bind(
-    columns: Columns,
-    connection: BaseDatabaseWrapper,
+def _assigned(
     part: Part,
-    keys: Keys,
-    belief: Belief,
+    connection: BaseDatabaseWrapper,
     values: Mapping[str, object],
     compiled: Mapping[str, Compiled],
-    token: bytes | None,
-    where_params: Sequence[object],
-) -> Step:
+) -> list[object]:
+    """Return the parameters of the SET list."""
+    if not compiled:
+        return [f.get_db_prep_save(values[f.attname], connection) for f in part.fields]
     params: list[object] = []
     for f in part.fields:
-        name = f.attname
-        if name in compiled:
-            params += compiled[name].params
+        if (special := compiled.get(f.attname)) is not None:
+            params += special.params
         else:
-            params.append(f.get_db_prep_save(values[name], connection))
-    first = part.table is columns.owner
-    if first and token is not None and columns.token is not None:
-        params.append(columns.token.get_db_prep_save(token, connection))
-    params += prepared(connection, part.table, keys(part.table), belief if first else NO_BELIEF)
-    if first:
-        params += where_params
-    return Step(part.plan, params, part.table, part.unseen)
+            params.append(f.get_db_prep_save(values[f.attname], connection))
+    return params
+
+
+def _key_params(table: Table, connection: BaseDatabaseWrapper, keys: Keys) -> list[object]:
+    return [
+        field.get_db_prep_value(value, connection)
+        for field, value in zip(table.keys, keys(table), strict=True)
+    ]

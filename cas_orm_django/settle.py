@@ -59,6 +59,7 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
     if resend and script is not None:
         script.alias = alias
         script.answered.clear()
+        connection.ensure_connection()
         if write.send(connection, script):
             return write.won(script, provisional=False)
     return _judge(columns, alias, unknown, script)

@@ -18,7 +18,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.sql import Query, UpdateQuery
 
 from cas_orm import InvalidExpectation
-from cas_orm_django.belief import Belief, Condition, Where
+from cas_orm_django.belief import Condition, Where
 from cas_orm_django.columns import AnyField, AnyModel, Table
 
 
@@ -62,9 +62,9 @@ def update_plan(
     table: Table,
     assigned: Sequence[tuple[AnyField, str]],
     *,
-    numbers: Sequence[AnyField],
-    version: AnyField | None,
-    conditions: Sequence[Condition],
+    numbers: Sequence[AnyField] = (),
+    version: AnyField | None = None,
+    conditions: Sequence[Condition] = (),
     where: str = "",
     returning: tuple[AnyField, ...] = (),
 ) -> Plan:
@@ -125,18 +125,6 @@ def _condition(column: str, operator: str, count: int) -> str:
     return f"({listed} OR {column} IS NULL)" if null else listed
 
 
-def prepared(
-    connection: BaseDatabaseWrapper, table: Table, key: Sequence[Any], belief: Belief
-) -> list[object]:
-    """Return the parameters of a WHERE: the key, then the belief."""
-    bound = [field.get_db_prep_value(value, connection) for field, value in zip(table.keys, key, strict=True)]
-    bound += [
-        value if field is None else field.get_db_prep_value(value, connection)
-        for field, value in belief.values()
-    ]
-    return bound
-
-
 def compiled_value(connection: BaseDatabaseWrapper, field: AnyField, value: Any) -> Compiled:
     """Let Django compile what is more than one bound value: expressions, fields with own placeholders.
 
@@ -162,13 +150,15 @@ def compiled_value(connection: BaseDatabaseWrapper, field: AnyField, value: Any)
     return Compiled(sql, params, computed)
 
 
-def compiled_where(alias: str, model: AnyModel, where: Where) -> tuple[str, Sequence[object]]:
-    """Compile a caller's condition over the one table that is updated.
+def compiled_where(alias: str, model: AnyModel, where: Where | None) -> tuple[str, Sequence[object]]:
+    """Compile a caller's condition, if there is one, over the one table that is updated.
 
     Raises:
         InvalidExpectation: it joins, or holds a sub-select or raw SQL. There the engine re-checks
             nothing for a row it had to wait for, and both writers would win.
     """
+    if where is None:
+        return "", ()
     query = Query(model)
     query.get_initial_alias()
     try:

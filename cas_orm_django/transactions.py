@@ -11,7 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 def in_transaction(connection: BaseDatabaseWrapper) -> bool:
     """Tell whether the caller's own transaction is open, as ``atomic()`` or with autocommit off."""
-    return connection.in_atomic_block or not connection.get_autocommit()
+    if connection.connection is None:
+        connection.ensure_connection()
+    return connection.in_atomic_block or not connection.autocommit
 
 
 @contextmanager

@@ -7,12 +7,13 @@ nothing, remember nothing and are not fenced.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import models, router
+from django.db import connections, models, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.deletion import Collector
 
@@ -151,12 +152,13 @@ def try_delete_if_current(
     pk = clean_key(columns, key)
     keys = keys_by_key(columns, alias, pk)
     rows: QuerySet[Any] = QuerySet(model, using=alias).filter(pk=pk)
+    connection = connections[alias]
     if Collector(using=alias, origin=rows).can_fast_delete(rows):
-        script = delete_script(columns, alias, pk, keys, belief)
+        script = delete_script(columns, connection, pk, keys, belief)
     else:
-        script = update_script(columns, alias, pk, keys, belief, {}, verb="delete")
+        script = update_script(columns, connection, pk, keys, belief, {}, verb="delete")
         script.after = rows.delete
-    return write.run(script, on_won)
+    return write.run(connection, script, on_won)
 
 
 def update_object(
@@ -218,8 +220,9 @@ def _write_by_key(
 ) -> Outcome:
     alias = using or router.db_for_write(columns.model)
     pk = clean_key(columns, key)
-    script = _script(columns, alias, pk, keys_by_key(columns, alias, pk), belief, assigned, verb)
-    return write.run(script, on_won)
+    connection = connections[alias]
+    script = _script(columns, connection, pk, keys_by_key(columns, alias, pk), belief, assigned, verb)
+    return write.run(connection, script, on_won)
 
 
 def _write_object(
@@ -235,19 +238,19 @@ def _write_object(
         raise MissingExpectation(
             f"{columns.label}: an object that is being added has no row to believe in [cas-no-expectation]"
         )
-    alias = guard.alias_of(obj, using)
-    script = _script(columns, alias, obj.pk, guard.keys_of(obj), belief, assigned, verb)
-    outcome = write.run(script, on_won)
+    connection = connections[guard.alias_of(obj, using)]
+    script = _script(columns, connection, obj.pk, guard.keys_of(obj), belief, assigned, verb)
+    outcome = write.run(connection, script, on_won)
     if not outcome:
         memory.refuse(obj, outcome)
         return outcome
-    guard.take_over(obj, script, outcome, assign=script.values)
+    guard.take_over(obj, connection, script, outcome, assign=script.values)
     return outcome
 
 
 def _script(
     columns: Columns,
-    alias: str,
+    connection: BaseDatabaseWrapper,
     pk: object,
     keys: Keys,
     belief: Belief,
@@ -258,7 +261,7 @@ def _script(
     hands_over = verb == "new_generation"
     return update_script(
         columns,
-        alias,
+        connection,
         pk,
         keys,
         belief,

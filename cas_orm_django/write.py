@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.sql import UpdateQuery
 from django.db.utils import Error
@@ -39,7 +39,7 @@ class Watch:
 WATCH: Final[ContextVar[Watch | None]] = ContextVar("cas_orm_django_watch", default=None)
 
 
-def run(script: Script, on_won: OnWon | None = None) -> Outcome:
+def run(connection: BaseDatabaseWrapper, script: Script, on_won: OnWon | None = None) -> Outcome:
     """Send the script and judge the rows.
 
     Raises:
@@ -47,12 +47,11 @@ def run(script: Script, on_won: OnWon | None = None) -> Outcome:
         UnknownOutcome: the connection was lost in flight.
         UnsupportedBackend: the database did not count 0 or 1.
     """
-    connection = connections[script.alias]
     provisional = in_transaction(connection)
     if on_won is not None and provisional and not connection.in_atomic_block:
         transaction.on_commit(lambda: None, using=script.alias)  # raises: nothing would ever call it
-    if not send(connection, script):
-        return refused(script, provisional)
+    if not send(connection, script, provisional):
+        return refused(connection, script, provisional)
     outcome = won(script, provisional)
     call_on_won(outcome, on_won, script.alias)
     return outcome
@@ -65,17 +64,15 @@ def call_on_won(outcome: Outcome, on_won: OnWon | None, alias: str) -> None:
         transaction.on_commit(lambda: on_won(final), using=alias)
 
 
-def send(connection: BaseDatabaseWrapper, script: Script) -> bool:
+def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = False) -> bool:
     """Execute the steps; True when every one of them found its row."""
-    provisional = in_transaction(connection)
     watch = WATCH.get()
     if watch is not None:
         watch.script, watch.in_transaction = script, provisional
     begun = False
     try:
         if len(script.steps) == 1 and script.after is None:
-            connection.ensure_connection()
-            begun = True
+            begun = connection.connection is not None
             return _execute(connection, script, script.steps[0])
         with own_transaction(script.alias):
             begun = True
@@ -180,12 +177,12 @@ def won(script: Script, provisional: bool) -> Outcome:
     )
 
 
-def refused(script: Script, provisional: bool) -> Outcome:
+def refused(connection: BaseDatabaseWrapper, script: Script, provisional: bool) -> Outcome:
     """Find out why no row matched."""
     try:
         verdict, found = diagnose(script.columns, script.alias, script.key, script.belief)
     except Error as error:
-        raise_translated(connections[script.alias], script, error, provisional)
+        raise_translated(connection, script, error, provisional)
     return Outcome(
         verdict,
         script.columns.label,

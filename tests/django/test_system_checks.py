@@ -19,8 +19,8 @@ def errors(model: type[models.Model]) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def isolated() -> Iterator[None]:
-    """Keep the models of these tests out of the registry."""
+def isolated(_open: None) -> Iterator[None]:
+    """Keep the models of these tests out of the registry; the check of a JSON field asks the database."""
     with isolate_apps("tests.django.shop"):
         yield
 
@@ -30,6 +30,15 @@ def test_the_shop_is_clean() -> None:
     found = [m for m in checks.run_checks() if "cas" in (m.id or "")]
     assert [m for m in found if m.level >= checks.ERROR] == []
     assert apps.is_installed("cas_orm_django")
+
+
+@pytest.mark.parametrize(("database", "asks"), [("default", False), ("sqlite_deferred", True)])
+def test_sqlite_should_begin_immediate(database: str, asks: bool) -> None:
+    """A SQLite alias without ``transaction_mode: IMMEDIATE`` is asked for it."""
+    found = [
+        m for m in checks.run_checks(databases=[database]) if "cas" in (m.id or "") and "IMMEDIATE" in str(m)
+    ]
+    assert bool(found) is asks
 
 
 def test_good_models() -> None:

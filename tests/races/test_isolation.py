@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.db import connections
 from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
 
 from cas_orm import Outcome, TransientConflict, Verdict
 from tests.django import tables
-from tests.django.shop.models import Order
+from tests.django.shop.models import Novel, Order
 from tests.races.actors import Actor
 from tests.races.on import on
 
@@ -220,3 +221,40 @@ def test_sqlite_immediate(door: str, pair: list[Actor]) -> None:
     waiting = late.start(late_transaction)
     early.commit()
     assert waiting.result(30).verdict is Verdict.STALE
+
+
+@on("sqlite_deferred", "sqlite_wal")
+def test_the_librarys_own_transaction_on_sqlite(door: str, pair: list[Actor]) -> None:
+    """A write over several tables begins IMMEDIATE: it waits for the rival and then has a verdict."""
+    early, late = pair
+    key = Novel.objects.using(door).create(name="a").pk
+    held = [a.do(Novel.objects.using(door).get, pk=key) for a in pair]
+    early.begin()
+    early.do(held[0].save_if_current)
+    waiting = late.start(held[1].try_save_if_current)
+    early.commit()
+    assert waiting.result(30).verdict is Verdict.STALE
+    held[0].name = "b"
+    with CaptureQueriesContext(connections[door]) as sent:
+        held[0].save_if_current()
+    assert sent[0]["sql"].upper().startswith("BEGIN IMMEDIATE")
+
+
+@on("postgres", "mariadb", "mariadb_rr", "sqlite")
+def test_children_race_for_the_root(door: str, pair: list[Actor]) -> None:
+    """Two writers of one object in three tables: one wins whole, the other leaves no table behind."""
+    early, late = pair
+    key = Novel.objects.using(door).create(name="a", pages=1, genre="x").pk
+    held = [a.do(Novel.objects.using(door).get, pk=key) for a in pair]
+
+    def write(novel: Novel, mark: str) -> Outcome:
+        novel.name, novel.genre, novel.pages = mark, mark, len(mark)
+        return novel.try_save_if_current()
+
+    early.begin()
+    early.do(write, held[0], "early")
+    waiting = late.blocks(write, held[1], "later on")
+    early.commit()
+    assert waiting.result(30).verdict is Verdict.STALE
+    found = Novel.objects.using(door).get(pk=key)
+    assert (found.name, found.genre, found.pages, found.record_version) == ("early", "early", 5, 2)

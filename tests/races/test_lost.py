@@ -136,10 +136,8 @@ def test_the_answer_was_lost(door: str, pair: list[Actor], proxy: Proxy, pickled
     assert proxy.swallowed.is_set()
     assert isinstance(error, UnknownOutcome)
     proxy.swallow.clear()
-    if pickled:  # the statement did not travel, the token did
-        outcome = settle(pickle.loads(pickle.dumps(error)), using=door)
-    else:
-        outcome = settle(error)
+    # A pickle carries the token, not the statement.
+    outcome = settle(pickle.loads(pickle.dumps(error)), using=door) if pickled else settle(error)
     assert outcome.verdict is Verdict.WON
     row = tables.row(Ticket, key, door)
     assert (row["n"], row["record_version"]) == (7, 2)
@@ -199,3 +197,62 @@ def test_a_lost_update_by_key(door: str, pair: list[Actor], proxy: Proxy) -> Non
     assert isinstance(error, UnknownOutcome)
     assert settle(error).verdict is Verdict.WON
     assert tables.row(Ticket, key, door)["record_version"] == 2
+
+
+@on(*SERVERS)
+def test_a_lost_delete_that_can_be_told(door: str, pair: list[Actor]) -> None:
+    """Killed while it waited, the delete is sent again and wins."""
+    early, late = pair
+    key = Ticket.objects.using(door).create().pk
+    winner, held = (a.do(Ticket.objects.using(door).get, pk=key) for a in pair)
+    early.begin()
+    early.do(winner.save_if_current)
+    me = late.identity()
+    waiting = late.blocks(held.delete_if_current)
+    late.kill_from_outside(me)
+    error = waiting.exception(30)
+    assert isinstance(error, UnknownOutcome)
+    early.rollback()
+    assert late.do(settle, error).verdict is Verdict.WON
+    assert tables.row(Ticket, key, door) is None
+
+
+@on(*SERVERS)
+def test_a_lost_delete_that_cannot_be_told(door: str, pair: list[Actor], proxy: Proxy) -> None:
+    """The row is gone, and nobody can say by whose hand."""
+    late = pair[1]
+    key = Ticket.objects.using(door).create().pk
+    held = late.do(Ticket.objects.using(door).get, pk=key)
+    proxy.swallow.set()
+    error = late.fails(held.delete_if_current)
+    proxy.swallow.clear()
+    assert isinstance(error, UnknownOutcome)
+    with pytest.raises(UnknownOutcome):
+        settle(error)
+
+
+@on(*SERVERS)
+def test_lost_inside_the_callers_transaction(door: str, pair: list[Actor]) -> None:
+    """The whole transaction is gone: settling reads the token only and writes nothing."""
+    early, late = pair
+    key = Ticket.objects.using(door).create().pk
+    winner, held = (a.do(Ticket.objects.using(door).get, pk=key) for a in pair)
+    early.begin()
+    early.do(winner.save_if_current)
+    me = late.identity()
+    late.begin()
+    waiting = late.blocks(write, held)
+    late.kill_from_outside(me)
+    error = waiting.exception(30)
+    assert isinstance(error, UnknownOutcome)
+    late.fails(late._atomic.__exit__, RuntimeError, RuntimeError(), None)
+    late._atomic = None
+    early.rollback()
+    try:
+        assert not settle(error)
+    except UnknownOutcome:
+        pass
+    row = tables.row(Ticket, key, door)
+    assert (row["n"], row["record_version"]) == (0, 1)
+    late.do(connections.close_all)
+    assert late.do(write, late.do(Ticket.objects.using(door).get, pk=key)).verdict is Verdict.WON
