@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm_django.belief import Belief
+from cas_orm_django.binding import Binder, binders, bound
 from cas_orm_django.columns import AnyField, Columns, Table, generated
 from cas_orm_django.statement import (
     Compiled,
@@ -33,11 +34,13 @@ class Part:
     """One table's share of a shape: what is assigned there, and the statement that does it.
 
     Attributes:
+        binders: how the assigned values become parameters.
         unseen: the fields whose new values only the database knows.
+        first: whether this is the version's own table.
     """
 
     table: Table
-    fields: tuple[AnyField, ...]
+    binders: tuple[Binder, ...]
     unseen: tuple[AnyField, ...]
     plan: Plan
     first: bool
@@ -203,7 +206,7 @@ def _parts(
                 where=where,
                 returning=_returned(connection, asked),
             )
-        parts.append(Part(table, own, tuple(unseen), plan, first))
+        parts.append(Part(table, binders(connection, own), tuple(unseen), plan, first))
     return tuple(parts)
 
 
@@ -231,13 +234,11 @@ def _assigned(
 ) -> list[object]:
     """Return the parameters of the SET list."""
     if not compiled:
-        return [f.get_db_prep_save(values[f.attname], connection) for f in part.fields]
+        return bound(connection, part.binders, values)
     params: list[object] = []
-    for f in part.fields:
-        if (special := compiled.get(f.attname)) is not None:
-            params += special.params
-        else:
-            params.append(f.get_db_prep_save(values[f.attname], connection))
+    for binder in part.binders:
+        special = compiled.get(binder[0])
+        params += special.params if special is not None else bound(connection, (binder,), values)
     return params
 
 
