@@ -8,15 +8,16 @@ from typing import Any, TypeAlias
 
 from django.core.exceptions import ValidationError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import models
 from django.db.models import Q
-from django.db.models.expressions import Combinable
+from django.db.models.expressions import Expression
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation
 from cas_orm.expect import Number, ValueSet, check_number
 from cas_orm_django.columns import AnyField, Columns, maximum_of
 
 #: Anything that Django's filter() takes as one positional condition.
-Where: TypeAlias = Q | Combinable
+Where: TypeAlias = Q | Expression
 
 #: How one column is compared: its field, the operator, how many values.
 Condition: TypeAlias = tuple[AnyField, str, int]
@@ -137,7 +138,9 @@ def _typed(field: AnyField, value: object) -> object:
         return None
     if hasattr(value, "resolve_expression") or hasattr(value, "_meta"):
         raise InvalidExpectation(f"{field.name}: a plain value is needed [cas-invalid-expectation]")
-    convert: Callable[[Any], object] = field.target_field.to_python if field.is_relation else field.to_python
+    while isinstance(field, models.ForeignKey):
+        field = field.target_field
+    convert: Callable[[Any], object] = field.to_python
     try:
         return convert(value)
     except (ValidationError, ValueError, TypeError) as error:

@@ -7,7 +7,7 @@ type that these methods hand through, they are not asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from django.db import models
@@ -50,7 +50,7 @@ def _handed_through(connection: BaseDatabaseWrapper, field: AnyField) -> type | 
     return _HANDED_THROUGH.get(kind)
 
 
-def bound(connection: BaseDatabaseWrapper, binder: Sequence[Binder], values: dict[str, Any]) -> list[object]:
+def bound(connection: BaseDatabaseWrapper, binder: Sequence[Binder], values: Mapping[str, Any]) -> list[object]:
     """Return the parameters of these values, in the order of the binders."""
     return [
         value if type(value := values[name]) is exact else prepare(value, connection)

@@ -50,7 +50,7 @@ def _is_indexed(field: AnyField) -> bool:
     named: list[Iterable[str]] = [index.fields for index in meta.indexes]
     named += [c.fields for c in meta.constraints if isinstance(c, models.UniqueConstraint)]
     named += list(meta.unique_together)
-    return bool(field.db_index or field.unique or any(field.name in names for names in named))
+    return bool(getattr(field, "db_index", False) or field.unique or any(field.name in names for names in named))
 
 
 def _check_unversioned(model: type[models.Model], columns: Columns) -> Iterator[CheckMessage]:

@@ -219,6 +219,12 @@ def maximum_of(field: AnyField) -> int:
     return _MAXIMA.get(field.get_internal_type(), _BIG)
 
 
+def column_of(field: AnyField) -> str:
+    """Return the name of a concrete field's column."""
+    assert field.column is not None
+    return field.column
+
+
 def generated(field: AnyField) -> bool:
     """Tell whether the database computes the column."""
     return bool(getattr(field, "generated", False))

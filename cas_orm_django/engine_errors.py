@@ -50,7 +50,7 @@ def translated(
     fault = fault_of(connection, error)
     if fault is not Fault.OPEN and connection.in_atomic_block:
         connection.needs_rollback = True
-        connection.rollback_exc = error
+        connection.rollback_exc = error  # type: ignore[attr-defined]  # not in the stubs
     if fault is None:
         return error
     if fault is Fault.UNKNOWN:

@@ -213,14 +213,14 @@ def _update(
     fields, bumps = _fields(obj, columns, update_fields)
     belief = believed(obj, columns, request.expect, request.where, version=bumps)
     sent_fields = None if update_fields is None else update_fields | {columns.version.name}
-    signal = {
+    signal: dict[str, Any] = {
         "sender": type(obj),
         "instance": obj,
         "raw": False,
         "using": alias,
         "update_fields": sent_fields,
     }
-    pre_save.send(**signal)  # type: ignore[arg-type]  # keyword arguments of mixed type
+    pre_save.send(**signal)
     taken = Taken(obj, fields, columns.active)
     token = None if columns.token is None else os.urandom(16)
     outcome = None
@@ -244,7 +244,7 @@ def _update(
         memory.refuse(obj, outcome)
         return outcome
     take_over(obj, connection, script, outcome)
-    post_save.send(created=False, **signal)  # type: ignore[arg-type]
+    post_save.send(created=False, **signal)
     return outcome
 
 

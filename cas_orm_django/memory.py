@@ -11,7 +11,6 @@ waiting = open. Whoever uses the object next looks at its marks first (ADR 0015)
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import models
@@ -64,7 +63,7 @@ def fate_of(connection: BaseDatabaseWrapper) -> Fate | None:
     if not connection.in_atomic_block:
         return None
     savepoints = set(connection.savepoint_ids)
-    hooks: list[tuple[set[str], Callable[[], object], bool]] = connection.run_on_commit
+    hooks: list[Any] = connection.run_on_commit
     if hooks and isinstance(hooks[0][1], _Commit) and hooks[0][0] == savepoints:
         return hooks[0][1].fate
     fate = Fate()

@@ -61,7 +61,7 @@ class CasVerbsMixin(models.Model):
     cas_token_field: ClassVar[str | None] = None
     cas_unversioned_fields: ClassVar[tuple[str, ...]] = ()
 
-    objects: ClassVar[CasManager[Any]] = CasManager()
+    objects = CasManager()
 
     class Meta:
         abstract = True
@@ -255,7 +255,7 @@ class CasVerbsMixin(models.Model):
         seen.note_reload(self, names)
 
     def __getstate__(self) -> dict[str, Any]:
-        return memory.state_for_copy(cast(dict[str, Any], super().__getstate__()))
+        return memory.state_for_copy(super().__getstate__())
 
     def __cas_seen__(self, names: tuple[str, ...]) -> Mapping[str, object]:
         return seen.seen(self, names)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any
 
 from django.db import models
-from django.db.models.fields.files import FieldFile
 
 from cas_orm_django.columns import AnyField
 from cas_orm_django.memory import ABSENT
@@ -25,7 +24,7 @@ class Taken:
     def __init__(self, obj: models.Model, fields: Sequence[AnyField], active: frozenset[str]) -> None:
         self._obj = obj
         self._before: list[tuple[str, object]] = []
-        self._files: list[tuple[FieldFile, str | None]] = []
+        self._files: list[tuple[Any, str | None]] = []
         self.values: dict[str, Any] = {}
         for field in fields:
             name = field.attname
@@ -34,7 +33,7 @@ class Taken:
     def _ask(self, field: AnyField) -> Any:
         """Call the field's own ``pre_save``, remembering what it may change."""
         obj = self._obj
-        file = getattr(obj, field.attname) if isinstance(field, models.FileField) else None
+        file: Any = getattr(obj, field.attname) if isinstance(field, models.FileField) else None
         self._before.append((field.attname, obj.__dict__.get(field.attname, ABSENT)))
         if file and not file._committed:
             self._files.append((file, file.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.db import connections, models
 from django.db.models import F
@@ -105,8 +105,8 @@ class CasQuerySet(models.QuerySet[M]):
     def defer(self, *fields: str | None) -> CasQuerySet[M]:
         """Defer these fields, but never version or generation."""
         kept = _kept(columns_of(self.model))
-        deferred = [name for name in fields if name not in kept]
-        return super().defer(*deferred) if deferred or not fields else self._chain()
+        deferred = [cast(str, name) for name in fields if name not in kept]
+        return super().defer(*deferred) if deferred or not fields else self.all()
 
 
 def _kept(columns: Columns) -> list[str]:

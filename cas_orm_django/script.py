@@ -64,7 +64,7 @@ class Step:
     """One statement, bound."""
 
     plan: Plan
-    params: Sequence[object]
+    params: Sequence[Any]
     table: Table
     unseen: tuple[AnyField, ...] = ()
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 
 from cas_orm import MissingExpectation
 from cas_orm_django import memory
-from cas_orm_django.columns import Columns, columns_of
+from cas_orm_django.columns import AnyModel, Columns, columns_of
 
 
 def seen(obj: models.Model, names: Sequence[str]) -> Mapping[str, object]:
@@ -55,6 +55,6 @@ def has_generation(model: type[Any]) -> bool:
     if model._meta.abstract:
         return True
     try:
-        return columns_of(model).generation is not None
+        return columns_of(cast(AnyModel, model)).generation is not None
     except ImproperlyConfigured:
         return False

@@ -7,7 +7,7 @@ not, the row's write token says whose write was last (ADR 0016).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.apps import apps
 from django.db import connections, router
@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from cas_orm import Outcome, UnknownOutcome, Verdict
 from cas_orm.facts import Facts
 from cas_orm_django import write
-from cas_orm_django.columns import Columns, columns_of
+from cas_orm_django.columns import AnyModel, Columns, columns_of
 from cas_orm_django.diagnose import diagnose
 from cas_orm_django.script import Script
 from cas_orm_django.transactions import in_transaction, own_transaction
@@ -50,7 +50,7 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
     if unknown.token is None:
         raise unknown
     script = unknown.inflight if isinstance(unknown.inflight, Script) else None
-    columns = script.columns if script is not None else columns_of(apps.get_model(unknown.model))
+    columns = script.columns if script is not None else columns_of(cast(AnyModel, apps.get_model(unknown.model)))
     alias = using or (script.alias if script is not None else router.db_for_write(columns.model))
     connection = connections[alias]
     resend = script is not None and not unknown.in_transaction and not in_transaction(connection)

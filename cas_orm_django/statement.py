@@ -19,7 +19,7 @@ from django.db.models.sql import Query, UpdateQuery
 
 from cas_orm import InvalidExpectation
 from cas_orm_django.belief import Condition, Where
-from cas_orm_django.columns import AnyField, AnyModel, Table
+from cas_orm_django.columns import AnyField, AnyModel, Table, column_of
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,16 +82,16 @@ def update_plan(
         returning: fields to hand back, where the database can.
     """
     quote = connection.ops.quote_name
-    sets = [f"{quote(f.column)} = {sql}" for f, sql in assigned]
+    sets = [f"{quote(column_of(f))} = {sql}" for f, sql in assigned]
     by_last_id = connection.vendor == "mysql" and version is not None
     for f in dict.fromkeys([*numbers, *([version] if by_last_id and version is not None else [])]):
-        raised = f"{quote(f.column)} + 1" if f in numbers else quote(f.column)
+        raised = f"{quote(column_of(f))} + 1" if f in numbers else quote(column_of(f))
         sets.append(
-            f"{quote(f.column)} = {f'LAST_INSERT_ID({raised})' if by_last_id and f is version else raised}"
+            f"{quote(column_of(f))} = {f'LAST_INSERT_ID({raised})' if by_last_id and f is version else raised}"
         )
     sql = f"UPDATE {quote(table.name)} SET {', '.join(sets)} WHERE {_where(connection, table, conditions, where)}"
     if returning:
-        sql += f" RETURNING {', '.join(quote(f.column) for f in returning)}"
+        sql += f" RETURNING {', '.join(quote(column_of(f)) for f in returning)}"
     return Plan(sql, returning, by_last_id)
 
 
@@ -105,8 +105,8 @@ def delete_plan(
 
 def _where(connection: BaseDatabaseWrapper, table: Table, conditions: Sequence[Condition], where: str) -> str:
     quote = connection.ops.quote_name
-    parts = [f"{quote(key.column)} = %s" for key in table.keys]
-    parts += [_condition(quote(field.column), operator, count) for field, operator, count in conditions]
+    parts = [f"{quote(column_of(key))} = %s" for key in table.keys]
+    parts += [_condition(quote(column_of(field)), operator, count) for field, operator, count in conditions]
     if where:
         parts.append(f"({where})")
     return " AND ".join(parts)

@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.deletion import Collector
 
-from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
+from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
 from cas_orm_django import guard, memory, write
 from cas_orm_django.belief import Belief, Where, resolve
 from cas_orm_django.columns import AnyModel, Columns, Table, columns_of
@@ -173,9 +173,9 @@ def update_object(
     """Write these values to the object's row; see `CasVerbsMixin.try_update_if_current`."""
     columns = columns_of(type(obj))
     memory.check_fence(obj, memory.settle_marks(obj))
-    if expect is not None and expect.record_version is not UNSET:
-        memory.check_version_known(memory.recall(obj))
     belief = resolve(columns, expect, where)
+    if belief.version is not None:
+        memory.check_version_known(memory.recall(obj))
     if not belief.facts() and where is None:
         raise MissingExpectation(
             f"{columns.label}: update_if_current without a belief would overwrite anything [cas-no-expectation]"

@@ -31,9 +31,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "cas_orm_django",
     "tests.django.shop",
+    "tests.django.bazaar",
 ]
 # Tables straight from the models: a test database is made in a blink.
-MIGRATION_MODULES = dict.fromkeys(("contenttypes", "auth", "admin", "sessions", "shop"))
+MIGRATION_MODULES = dict.fromkeys(("contenttypes", "auth", "admin", "sessions", "shop", "bazaar"))
 
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
