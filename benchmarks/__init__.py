@@ -1,1 +1,1 @@
-"""Side-by-side measurements: ratios, both sides interleaved in one run. See docs/explanation/benchmarks.md."""
+"""Side-by-side measurements: ratios, both sides interleaved in one run."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import project
 from benchmarks.measure import Timing
 
+Figures = dict[str, tuple[str, dict[str, tuple[float, float]]]]
 RESULTS = Path("docs/benchmarks/single.json")
 
 
@@ -34,7 +35,7 @@ def main() -> int:
     return 0
 
 
-def _report(database: str, timings: dict[str, Timing], figures: dict[str, tuple[str, dict[str, tuple[float, float]]]]) -> list[str]:
+def _report(database: str, timings: dict[str, Timing], figures: Figures) -> list[str]:
     fallen = []
     for side, timing in timings.items():
         line = f"{side:32} {database:9} {timing.cpu_median:8.1f} {timing.wall_median:8.1f}"
@@ -54,12 +55,9 @@ def _write(results: dict[str, dict[str, Timing]]) -> None:
     import django
 
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    facts = {"python": platform.python_version(), "django": django.get_version(), "machine": platform.machine()}
+    facts = {"python": platform.python_version(), "django": django.get_version()}
     timings = {
-        database: {
-            side: {"cpu_us": round(t.cpu_median, 1), "wall_us": round(t.wall_median, 1), "cpu_min_us": round(min(t.cpu), 1)}
-            for side, t in sides.items()
-        }
+        database: {side: {"cpu_us": t.cpu_median, "wall_us": t.wall_median} for side, t in sides.items()}
         for database, sides in results.items()
     }
     RESULTS.write_text(json.dumps({"versions": facts, "timings": timings}, indent=2) + "\n")

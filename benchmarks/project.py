@@ -14,7 +14,8 @@ def start() -> dict[str, str]:
     databases = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
     for url in filter(None, os.environ.get("CAS_TEST_DATABASES", "").split(",")):
         config = environ.Env.db_url_config(url.strip())
-        databases["postgres" if "postgres" in config["ENGINE"] else "mariadb"] = config | {"NAME": _database(config)}
+        name = "postgres" if "postgres" in config["ENGINE"] else "mariadb"
+        databases[name] = config | {"NAME": _database(config)}
     if any("mysql" in str(config["ENGINE"]) for config in databases.values()):
         import pymysql
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from django.db import connection as _  # noqa: F401  (Django must be set up first)
-from django.db import connections, models
+from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.measure import Side, Timing, interleaved
@@ -82,7 +82,7 @@ class _uninterpolated:
         self.sent: list[tuple[str, list[object]]] = []
         self._wrapper = connection.execute_wrapper(self._record)  # type: ignore[attr-defined]
 
-    def _record(self, execute: Callable[..., object], sql: str, params: list[object], *rest: object) -> object:
+    def _record(self, execute: Callable[..., object], sql: str, params: list[Any], *rest: object) -> object:
         self.sent.append((sql, list(params)))
         return execute(sql, params, *rest)
 
@@ -111,7 +111,3 @@ class _tables:
             for model in (Plain, Guarded):
                 if model._meta.db_table in there:
                     editor.delete_model(model)
-
-
-def models_measured() -> list[type[models.Model]]:
-    return [Plain, Guarded]

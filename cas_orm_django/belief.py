@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django.core.exceptions import ValidationError
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 from django.db.models.expressions import Expression
 

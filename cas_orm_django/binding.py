@@ -50,9 +50,9 @@ def _handed_through(connection: BaseDatabaseWrapper, field: AnyField) -> type | 
     return _HANDED_THROUGH.get(kind)
 
 
-def bound(connection: BaseDatabaseWrapper, binder: Sequence[Binder], values: Mapping[str, Any]) -> list[object]:
+def bound(connection: BaseDatabaseWrapper, bind: Sequence[Binder], values: Mapping[str, Any]) -> list[object]:
     """Return the parameters of these values, in the order of the binders."""
     return [
         value if type(value := values[name]) is exact else prepare(value, connection)
-        for name, exact, prepare in binder
+        for name, exact, prepare in bind
     ]

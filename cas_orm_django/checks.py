@@ -50,7 +50,8 @@ def _is_indexed(field: AnyField) -> bool:
     named: list[Iterable[str]] = [index.fields for index in meta.indexes]
     named += [c.fields for c in meta.constraints if isinstance(c, models.UniqueConstraint)]
     named += list(meta.unique_together)
-    return bool(getattr(field, "db_index", False) or field.unique or any(field.name in names for names in named))
+    indexed = getattr(field, "db_index", False) or field.unique
+    return bool(indexed or any(field.name in names for names in named))
 
 
 def _check_unversioned(model: type[models.Model], columns: Columns) -> Iterator[CheckMessage]:
@@ -111,7 +112,7 @@ def _check_mysql(alias: str) -> Iterator[CheckMessage]:
     if not {"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"} & set(mode.split(",")):
         yield Error(
             f"Database {alias!r} runs without a strict sql_mode.",
-            hint="At its maximum a version would stop growing, and from then on every write would be accepted.",
+            hint="At its maximum a version would stop growing, and every later write would be accepted.",
             id="cas_orm.E005",
         )
     names = _cas_tables()

@@ -51,6 +51,7 @@ class Columns:
 
     @cached_property
     def label(self) -> str:
+        """Django's label of the model, for outcomes and messages."""
         return self.model._meta.label
 
     @cached_property
@@ -76,6 +77,7 @@ class Columns:
 
     @cached_property
     def by_attname(self) -> dict[str, AnyField]:
+        """Every concrete field by attribute name."""
         return {f.attname: f for f in self.model._meta.concrete_fields}
 
     @cached_property
@@ -101,6 +103,7 @@ class Columns:
 
     @cached_property
     def generated(self) -> frozenset[str]:
+        """Attributes that the database computes."""
         return frozenset(f.attname for f in self.model._meta.concrete_fields if generated(f))
 
     @cached_property
@@ -123,6 +126,7 @@ class Columns:
 
     @cached_property
     def wraps_delete(self) -> bool:
+        """Whether the class, or a base of the user's, has its own delete()."""
         from cas_orm_django.mixins import CasVerbsMixin
 
         return self.model.delete is not CasVerbsMixin.delete

@@ -44,6 +44,7 @@ class Parked:
     error: ConflictError | None = None
 
     def names_version(self) -> bool:
+        """Tell whether the caller vouches for a version."""
         return self.expect is not None and self.expect.record_version is not UNSET
 
 
@@ -96,7 +97,7 @@ def save_base(
             or request.where is not None
         ):
             raise MissingExpectation(
-                f"{columns.label}: an object that is being added has no version to compare; load it first, or "
+                f"{columns.label}: an object that is being added has no version to compare; load it, or "
                 "name the version in expect= [cas-no-expectation]"
             )
         request.outcome = _insert(obj, columns, original, request, using)
@@ -304,6 +305,7 @@ def _number(columns: Columns, field: AnyField, role: str, value: object) -> int:
 
 
 def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
+    """Return how to find each table's key on the object."""
     return lambda table: [getattr(obj, key.attname) for key in table.keys]
 
 

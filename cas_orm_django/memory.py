@@ -39,6 +39,7 @@ class Fate:
 
     @property
     def rolled_back(self) -> bool:
+        """Whether the callback is gone without having run."""
         return not self.committed and (self.callback is None or self.callback() is None)
 
 
@@ -127,6 +128,7 @@ class Memory:
 
     @property
     def unknown(self) -> bool:
+        """Whether the object lost track of its row's version."""
         return self.unknown_outcome is not None
 
     def copied(self) -> Memory:

@@ -125,7 +125,10 @@ class CasVerbsMixin(models.Model):
         """Delete the object if its row is still as last seen, with the ORM's own cascade.
 
         Args:
-            expect, where, on_won, using: as for `try_save_if_current`.
+            expect: as for `try_save_if_current`.
+            where: as for `try_save_if_current`.
+            on_won: as for `try_save_if_current`.
+            using: as for `try_save_if_current`.
 
         Raises:
             ConflictError: the object was refused before and has not been reloaded (``fenced``).
@@ -158,7 +161,9 @@ class CasVerbsMixin(models.Model):
         Args:
             expect: all that is believed, besides the key.
             set: values or expressions by attribute name.
-            where, on_won, using: as for `try_save_if_current`.
+            where: as for `try_save_if_current`.
+            on_won: as for `try_save_if_current`.
+            using: as for `try_save_if_current`.
 
         Raises:
             ConflictError: the object was refused before and has not been reloaded (``fenced``).
@@ -189,7 +194,9 @@ class CasVerbsMixin(models.Model):
         Args:
             expect: what else is believed.
             set: values or expressions to write with it, by attribute name.
-            where, on_won, using: as for `try_save_if_current`.
+            where: as for `try_save_if_current`.
+            on_won: as for `try_save_if_current`.
+            using: as for `try_save_if_current`.
 
         Returns:
             The outcome; ``run_seq`` is the new generation.

@@ -50,8 +50,11 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
     if unknown.token is None:
         raise unknown
     script = unknown.inflight if isinstance(unknown.inflight, Script) else None
-    columns = script.columns if script is not None else columns_of(cast(AnyModel, apps.get_model(unknown.model)))
-    alias = using or (script.alias if script is not None else router.db_for_write(columns.model))
+    if script is not None:
+        columns, alias = script.columns, using or script.alias
+    else:
+        columns = columns_of(cast(AnyModel, apps.get_model(unknown.model)))
+        alias = using or router.db_for_write(columns.model)
     connection = connections[alias]
     resend = script is not None and not unknown.in_transaction and not in_transaction(connection)
     if not in_transaction(connection):

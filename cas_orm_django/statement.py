@@ -84,12 +84,13 @@ def update_plan(
     quote = connection.ops.quote_name
     sets = [f"{quote(column_of(f))} = {sql}" for f, sql in assigned]
     by_last_id = connection.vendor == "mysql" and version is not None
-    for f in dict.fromkeys([*numbers, *([version] if by_last_id and version is not None else [])]):
-        raised = f"{quote(column_of(f))} + 1" if f in numbers else quote(column_of(f))
-        sets.append(
-            f"{quote(column_of(f))} = {f'LAST_INSERT_ID({raised})' if by_last_id and f is version else raised}"
-        )
-    sql = f"UPDATE {quote(table.name)} SET {', '.join(sets)} WHERE {_where(connection, table, conditions, where)}"
+    kept = [version] if by_last_id and version is not None and version not in numbers else []
+    for f in [*numbers, *kept]:
+        column = quote(column_of(f))
+        new = f"{column} + 1" if f in numbers else column
+        sets.append(f"{column} = {f'LAST_INSERT_ID({new})' if by_last_id and f is version else new}")
+    matches = _where(connection, table, conditions, where)
+    sql = f"UPDATE {quote(table.name)} SET {', '.join(sets)} WHERE {matches}"
     if returning:
         sql += f" RETURNING {', '.join(quote(column_of(f)) for f in returning)}"
     return Plan(sql, returning, by_last_id)

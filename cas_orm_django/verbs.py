@@ -74,7 +74,7 @@ def try_update_if_current(
     belief = resolve(columns, expect, where)
     if not belief.facts() and where is None:
         raise MissingExpectation(
-            f"{columns.label}: update_if_current without a belief would overwrite anything [cas-no-expectation]"
+            f"{columns.label}: update_if_current without a belief overwrites anything [cas-no-expectation]"
         )
     return _write_by_key(columns, key, belief, set, "update", on_won, using)
 
@@ -96,7 +96,9 @@ def try_new_generation_if_current(
         key: its primary key.
         expect: what is believed; ``run_seq`` is required.
         set: values or expressions by attribute name.
-        where, on_won, using: as for `try_update_if_current`.
+        where: as for `try_update_if_current`.
+        on_won: as for `try_update_if_current`.
+        using: as for `try_update_if_current`.
 
     Returns:
         The outcome; ``run_seq`` is the new generation.
@@ -133,7 +135,11 @@ def try_delete_if_current(
     first and the ORM's own delete after it, in one transaction.
 
     Args:
-        model, key, where, on_won, using: as for `try_update_if_current`.
+        model: as for `try_update_if_current`.
+        key: as for `try_update_if_current`.
+        where: as for `try_update_if_current`.
+        on_won: as for `try_update_if_current`.
+        using: as for `try_update_if_current`.
         expect: what is believed; required.
 
     Raises:
@@ -178,7 +184,7 @@ def update_object(
         memory.check_version_known(memory.recall(obj))
     if not belief.facts() and where is None:
         raise MissingExpectation(
-            f"{columns.label}: update_if_current without a belief would overwrite anything [cas-no-expectation]"
+            f"{columns.label}: update_if_current without a belief overwrites anything [cas-no-expectation]"
         )
     return _write_object(obj, columns, belief, set, "update", on_won, using)
 
@@ -289,9 +295,9 @@ def assignments(columns: Columns, assigned: Mapping[str, object]) -> tuple[dict[
         values[field.attname] = value
     bumps = not fields or not columns.unversioned.issuperset(fields)
     for field in columns.by_attname.values():
-        if getattr(field, "auto_now", False) and field.attname not in values:
-            if bumps or field in columns.unversioned:
-                values[field.attname] = field.pre_save(SimpleNamespace(), False)  # type: ignore[arg-type]  # needs only setattr
+        written_too = bumps or field in columns.unversioned
+        if getattr(field, "auto_now", False) and field.attname not in values and written_too:
+            values[field.attname] = field.pre_save(SimpleNamespace(), False)  # type: ignore[arg-type]  # needs only setattr
     return values, bumps
 
 
