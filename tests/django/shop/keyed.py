@@ -33,6 +33,13 @@ class Slot(RecordVersionMixin, models.Model):
     label = models.CharField(max_length=50, default="")
 
 
+class Profile(RecordVersionMixin, models.Model):
+    """A primary key that is a relation."""
+
+    member = models.OneToOneField("shop.Member", models.CASCADE, primary_key=True)
+    motto = models.CharField(max_length=50, default="")
+
+
 class MemberManager(CasManager, UserManager):  # type: ignore[misc]  # both define the queryset's methods
     """Django's own user methods over the bumping queryset."""
 

@@ -1,10 +1,11 @@
 """Models of every shape, parents first: the clean-up empties their tables from the last to the first."""
 
 from tests.django.shop.inherited import Article, Book, Gadget, Item, Memo, Novel, Paper, UrgentOrder
-from tests.django.shop.keyed import Member, Parcel, Seat, Slot
+from tests.django.shop.keyed import Member, Parcel, Profile, Seat, Slot
 from tests.django.shop.peculiar import Device, Invoice, Journal, Ledger, Legacy, Page
 from tests.django.shop.plain import Customer, Doc, Order, Run, Ticket
 from tests.django.shop.related import Cart, CartLine, Periodic, Remark, Schedule, Tag
+from tests.django.shop.sampler import Sampler
 
 __all__ = [
     "Article",
@@ -28,8 +29,10 @@ __all__ = [
     "Paper",
     "Parcel",
     "Periodic",
+    "Profile",
     "Remark",
     "Run",
+    "Sampler",
     "Schedule",
     "Seat",
     "Slot",

@@ -15,9 +15,9 @@ class Legacy(CasVerbsMixin, models.Model):
     cas_version_field = "lock_version"
     cas_generation_field = "epoch"
 
-    lock_version = models.BigIntegerField(default=1, db_default=1, editable=False)
-    epoch = models.BigIntegerField(default=0, db_default=0, editable=False)
-    title = models.CharField(max_length=50, default="")
+    lock_version = models.BigIntegerField(db_column="Ver No", default=1, db_default=1, editable=False)
+    epoch = models.BigIntegerField(db_column="order", default=0, db_default=0, editable=False)
+    title = models.CharField(db_column="The Title", max_length=50, default="")
 
 
 class Device(CasMixin, models.Model):
