@@ -18,8 +18,9 @@ from cas_orm.errors import (
     UnknownOutcome,
     UnsupportedBackend,
 )
-from cas_orm.expect import UNSET, Expect, not_one_of, one_of
+from cas_orm.expect import Expect
 from cas_orm.outcome import Outcome, Verdict, judge
+from cas_orm.values import UNSET, not_one_of, one_of
 
 __all__ = [
     "UNSET",

@@ -14,8 +14,9 @@ from cas_orm.errors import (
     RecordMissing,
     Superseded,
 )
-from cas_orm.expect import UNSET, Expect, ValueSet
+from cas_orm.expect import Expect
 from cas_orm.facts import Facts
+from cas_orm.values import UNSET, ValueSet
 
 __all__ = ["Outcome", "Verdict", "judge"]
 
@@ -88,6 +89,13 @@ class Outcome:
     attempts: int = 1
     waited: float = 0.0
     verb: str = ""
+
+    def __post_init__(self) -> None:
+        """Keep mappings read-only and hashable, whatever was given."""
+        for name in ("expected", "actual"):
+            given = getattr(self, name)
+            if given is not None and type(given) is not Facts:
+                object.__setattr__(self, name, Facts(given))
 
     def __bool__(self) -> bool:
         return self.verdict is Verdict.WON or self.verdict is Verdict.ALREADY_APPLIED

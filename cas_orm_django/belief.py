@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.expressions import Expression
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation
-from cas_orm.expect import Number, ValueSet, check_number
+from cas_orm.values import Number, ValueSet, check_number
 from cas_orm_django.columns import AnyField, Columns, maximum_of
 
 #: Anything that Django's filter() takes as one positional condition.

@@ -90,10 +90,16 @@ class CasQuerySet(models.QuerySet[M]):
             memory.settle_marks(obj)
             befores.append(memory.Snapshot(obj, guard.identity(columns)))
             guard.start_afresh(obj, columns)
-        created = super().bulk_create(objects, batch_size, ignore_conflicts)
-        for obj, before in zip(objects, befores, strict=True):
-            memory.start_again(obj)
-            memory.mark_won(obj, connections[self.db], before)
+        created = None
+        try:
+            created = super().bulk_create(objects, batch_size, ignore_conflicts)
+        finally:
+            for obj, before in zip(objects, befores, strict=True):
+                if created is None:
+                    before.restore(obj)
+                else:
+                    memory.start_again(obj)
+                    memory.mark_won(obj, connections[self.db], before)
         return created
 
     bulk_create.alters_data = True  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -42,11 +41,14 @@ def hop(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         watch = write.Watch()
 
         def watched() -> R:
-            write.WATCH.set(watch)
-            return verb(*args, **kwargs)
+            before = write.WATCH.set(watch)
+            try:
+                return verb(*args, **kwargs)
+            finally:
+                write.WATCH.reset(before)
 
         try:
-            return await sync_to_async(contextvars.copy_context().run, thread_sensitive=True)(watched)
+            return await sync_to_async(watched, thread_sensitive=True)()
         except asyncio.CancelledError as cancelled:
             cancelled.cas_unknown = _unknown(watch)  # type: ignore[attr-defined]  # promised to settle()
             raise
