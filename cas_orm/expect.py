@@ -11,6 +11,7 @@ from cas_orm.errors import InvalidExpectation
 from cas_orm.facts import Facts
 from cas_orm.values import (
     UNSET,
+    NotAValue,
     Number,
     ValueSet,
     check_number,
@@ -40,7 +41,7 @@ class Believable(Protocol):
 
 
 @final
-class Expect:
+class Expect(NotAValue):
     """Believe that a row has this version, this generation and these column values. Frozen.
 
     Everything named here stands in the WHERE of the one statement that writes; what is not named is not

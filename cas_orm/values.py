@@ -25,8 +25,14 @@ UNSET: Final = _Unset.UNSET
 Number: TypeAlias = int | Literal[_Unset.UNSET]
 
 
+class NotAValue:
+    """Base of what is a belief itself, and so cannot be a value that is believed."""
+
+    __slots__ = ()
+
+
 @final
-class ValueSet:
+class ValueSet(NotAValue):
     """The values that a column may have (`one_of`) or must not have (`not_one_of`). Frozen."""
 
     __slots__ = ("members", "negated")
@@ -121,7 +127,7 @@ def check_value(name: str, value: object) -> None:
             f"use Expect.of(obj, {name!r}) [cas-invalid-expectation]"
         )
     container = isinstance(value, Collection | Iterator) and not isinstance(value, str | bytes)
-    if container or isinstance(value, float | complex | ValueSet | _Unset):
+    if container or isinstance(value, float | complex | NotAValue | _Unset):
         raise InvalidExpectation(
             f"{name}: a {type(value).__name__} cannot be compared exactly [cas-invalid-expectation]"
         )

@@ -62,7 +62,9 @@ def test_a_number_that_is_none_is_no_expectation(role: str) -> None:
         Expect.of(Row(**{"record_version": 1, "run_seq": 1, role: None}))
 
 
-@pytest.mark.parametrize("value", [1.5, {"a": 1}, ["a"], float("nan")], ids=repr)
+@pytest.mark.parametrize(
+    "value", [1.5, {"a": 1}, ["a"], float("nan")], ids=lambda value: f"{type(value).__name__}"
+)
 def test_having_been_read_does_not_make_it_comparable(value: object) -> None:
     """JSON and floats stay refused, though they come from the row."""
     with pytest.raises(InvalidExpectation, match="amount"):
@@ -109,7 +111,11 @@ def test_the_belief_does_not_follow_the_object() -> None:
     assert seen == Expect(record_version=7, run_seq=3)
 
 
-@pytest.mark.parametrize("other", [None, 1, "row", {"record_version": 1}, object(), Expect()], ids=repr)
+@pytest.mark.parametrize(
+    "other",
+    [None, 1, "row", {"record_version": 1}, object(), Expect()],
+    ids=lambda value: f"{type(value).__name__}",
+)
 def test_anything_else_is_a_type_error(other: object) -> None:
     """An object that cannot say what it saw is a mistake of the caller's."""
     with pytest.raises(TypeError, match="is not a CAS model"):
