@@ -1,0 +1,93 @@
+"""Run the demo with one side spoilt: ``python -m tests.examples.saboteur COLUMN HOW``. For tests only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from examples.demo.__main__ import main
+from examples.demo.columns import ON_DJANGO
+from examples.demo.on_django import open_side as open_real_side
+from examples.demo.story import FINISHED, Meet, Side, Told
+
+Part = Callable[[int, Meet], Told]
+
+
+def overwrite(key: int) -> None:
+    from examples.demo.on_django.models import GuardedJob
+
+    GuardedJob.objects.filter(pk=key).update(**FINISHED._asdict())
+
+
+def two_winners(side: Any) -> None:
+    """Both forget the belief."""
+
+    def careless(key: int, meet: Meet) -> Told:
+        meet(), meet()
+        overwrite(key)
+        return Told(True, "saved")
+
+    side.executor = side.canceller = careless
+
+
+def sore_loser(side: Any) -> None:
+    """Whoever loses writes all the same."""
+
+    def spoilt(part: Part) -> Part:
+        def play(key: int, meet: Meet) -> Told:
+            told = part(key, meet)
+            if not told.success:
+                overwrite(key)
+            return told
+
+        return play
+
+    side.executor, side.canceller = spoilt(side.executor), spoilt(side.canceller)
+
+
+def no_winner(side: Any) -> None:
+    """Nobody writes."""
+    side.executor = side.canceller = idle
+
+
+def no_rival(side: Any) -> None:
+    """The canceller never comes."""
+    side.canceller = idle
+
+
+def idle(key: int, meet: Meet) -> Told:
+    meet(), meet()
+    return Told(False, "nothing done")
+
+
+def crash(side: Any) -> None:
+    """The canceller stumbles while the executor waits for it."""
+
+    def canceller(key: int, meet: Meet) -> Told:
+        raise ValueError("stumbled")
+
+    side.canceller = canceller
+
+
+HOWS = {f.__name__: f for f in (two_winners, sore_loser, no_winner, no_rival, crash)}
+
+
+def open_side(name: str, url: str) -> Side:
+    """Open the real side and spoil it."""
+    column, how = name.split()
+    side = open_real_side(column, url)
+    HOWS[how](side)
+    return side
+
+
+if __name__ == "__main__":
+    spoilt, how = sys.argv[1:]
+    plain, cas = (
+        replace(column, package="tests.examples.saboteur", name=f"{column.name} {how}")
+        if column.name == spoilt
+        else column
+        for column in ON_DJANGO
+    )
+    sys.exit(main([(plain, cas)]))
