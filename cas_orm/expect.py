@@ -94,6 +94,11 @@ class Expect(NotAValue):
         return made
 
     @classmethod
+    def read(cls, version: Number, generation: Number, columns: Mapping[str, object]) -> Expect:
+        """Return a belief whose values were read from the row, or checked against its model."""
+        return cls._make(version, generation, columns, frozenset(columns))
+
+    @classmethod
     def of(cls, obj: object, *names: str) -> Expect:
         """Believe what ``obj`` last saw: of the named roles and columns, else version and generation.
 

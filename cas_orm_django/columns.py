@@ -13,6 +13,7 @@ from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db import models
 
 from cas_orm import InvalidExpectation
+from cas_orm_django.belief import condition
 
 if TYPE_CHECKING:
     from cas_orm_django.script import Part
@@ -90,10 +91,18 @@ class Columns:
         )
 
     @cached_property
-    def maximum(self) -> int:
-        """The smaller of the largest numbers that version and generation hold."""
-        fields = [f for f in (self.version, self.generation) if f is not None]
-        return min(maximum_of(f) for f in fields)
+    def version_maximum(self) -> int:
+        """The largest number that the version's column holds."""
+        return maximum_of(self.version)
+
+    @cached_property
+    def generation_maximum(self) -> int | None:
+        """The largest number that the generation's column holds; None when there is none."""
+        return None if self.generation is None else maximum_of(self.generation)
+
+    def condition(self, name: str, value: object) -> tuple[str, AnyField, object]:
+        """Return name, field and typed value of one believed column."""
+        return condition(self, name, value)
 
     @cached_property
     def active(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, Case, QuerySet, Value, When
 
 from cas_orm import Verdict, judge
-from cas_orm_django.belief import Belief
+from cas_orm_django.belief import FieldBelief
 from cas_orm_django.columns import Columns
 from cas_orm_django.transactions import in_transaction
 
@@ -17,7 +17,7 @@ _WHERE_HOLDS: Final = "cas_where_holds"
 
 
 def diagnose(
-    columns: Columns, alias: str, key: Any, belief: Belief
+    columns: Columns, alias: str, key: Any, belief: FieldBelief
 ) -> tuple[Verdict, dict[str, object] | None]:
     """Read the row again, from the database that was written to, and judge.
 
@@ -34,12 +34,12 @@ def diagnose(
 
 
 def _read(
-    columns: Columns, connection: BaseDatabaseWrapper, key: Any, belief: Belief
+    columns: Columns, connection: BaseDatabaseWrapper, key: Any, belief: FieldBelief
 ) -> tuple[dict[str, object] | None, bool | None]:
     names = {"record_version": columns.version.attname}
     if columns.generation is not None:
         names["run_seq"] = columns.generation.attname
-    names |= {field.attname: field.attname for field, _ in belief.columns}
+    names |= {name: name for name, _, _ in belief.columns}
     rows: QuerySet[Any] = QuerySet(columns.model, using=connection.alias).filter(pk=key)
     if belief.where is not None:
         held = When(belief.where, then=Value(True))
@@ -64,7 +64,7 @@ def needs_locking_read(connection: BaseDatabaseWrapper) -> bool:
     return getattr(connection, "isolation_level", None) != "read committed"
 
 
-def _is_old_snapshot(connection: BaseDatabaseWrapper, found: dict[str, object], belief: Belief) -> bool:
+def _is_old_snapshot(connection: BaseDatabaseWrapper, found: dict[str, object], belief: FieldBelief) -> bool:
     """Tell whether a PostgreSQL snapshot is older than what the writer learned elsewhere.
 
     Versions and generations never fall. A snapshot that shows a lower number than the believed one

@@ -21,8 +21,9 @@ from django.db.models.deletion import Collector
 from django.db.models.signals import post_save, pre_save
 
 from cas_orm import UNSET, ConflictError, Expect, InvalidExpectation, MissingExpectation, Outcome, Verdict
+from cas_orm.belief import Belief, exact, resolve
 from cas_orm_django import memory, write
-from cas_orm_django.belief import Belief, Where, exact, resolve
+from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import AnyField, Columns, Table, columns_of, generated
 from cas_orm_django.presave import Taken
 from cas_orm_django.script import Script, delete_script, update_script
@@ -204,7 +205,9 @@ def _update(
     update_fields: frozenset[str] | None,
     using: str | None,
 ) -> Outcome:
-    memory.check_fence(obj, memory.recall(obj))
+    remembered = memory.recall(obj)
+    if remembered is not None:
+        remembered.check_fence()
     if _is_new(obj) and not request.names_version():
         raise MissingExpectation(
             f"{columns.label}: an object that is being added has no version to compare [cas-no-expectation]"
@@ -242,7 +245,7 @@ def _update(
         if not outcome:
             taken.put_back()
     if not outcome:
-        memory.refuse(obj, outcome)
+        memory.remember(obj).fence = outcome
         return outcome
     take_over(obj, connection, script, outcome)
     post_save.send(created=False, **signal)
@@ -272,7 +275,7 @@ def _all_loaded(obj: models.Model) -> set[str]:
 
 def believed(
     obj: models.Model, columns: Columns, expect: Expect | None, where: Where | None, *, version: bool = True
-) -> Belief:
+) -> FieldBelief:
     """Return what an object's verb believes: the numbers it last saw, and what the caller adds.
 
     Raises:
@@ -280,9 +283,10 @@ def believed(
         ErrRecordVersionConflict: the object lost track of its row's version.
     """
     explicit = expect is not None and expect.record_version is not UNSET
-    if version or explicit:
-        memory.check_version_known(memory.recall(obj))
-    seen = Belief()
+    remembered = memory.recall(obj)
+    if remembered is not None and (version or explicit):
+        remembered.check_version_known()
+    seen: FieldBelief = Belief()
     if version and not explicit:
         value = obj.__dict__.get(columns.version.attname, ABSENT)
         if value is ABSENT:
@@ -290,18 +294,13 @@ def believed(
                 f"{columns.label} {obj.pk}: the version was not loaded, so there is nothing to compare; "
                 "reload the object [cas-no-expectation]"
             )
-        seen.version = _number(columns, columns.version, "record_version", value)
-    if columns.generation is not None and (expect is None or expect.run_seq is UNSET):
+        seen.version = exact("record_version", value, columns.version_maximum)
+    maximum = columns.generation_maximum
+    if columns.generation is not None and maximum is not None and (expect is None or expect.run_seq is UNSET):
         value = obj.__dict__.get(columns.generation.attname, ABSENT)
         if value is not ABSENT:
-            seen.generation = _number(columns, columns.generation, "run_seq", value)
+            seen.generation = exact("run_seq", value, maximum)
     return resolve(columns, expect, where, seen)
-
-
-def _number(columns: Columns, field: AnyField, role: str, value: object) -> int:
-    if type(value) is int and 0 <= value < columns.maximum:
-        return value
-    return exact(field, role, value)
 
 
 def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
@@ -349,7 +348,7 @@ def _take_version(obj: models.Model, script: Script, outcome: Outcome) -> None:
     elif isinstance(seen, int) and outcome.record_version == seen + script.bumps:
         obj.__dict__[name] = outcome.record_version
     else:
-        memory.lose_track(obj, outcome, seen if isinstance(seen, int) else None)
+        memory.remember(obj).lose_track(outcome, seen if isinstance(seen, int) else None)
 
 
 # -- DELETE ------------------------------------------------------------------------------------------------
@@ -397,7 +396,8 @@ def _delete(
     cascade: Callable[[str], tuple[int, dict[str, int]]],
 ) -> tuple[Outcome, tuple[int, dict[str, int]]]:
     remembered = memory.settle_marks(obj)
-    memory.check_fence(obj, remembered)
+    if remembered is not None:
+        remembered.check_fence()
     key = obj.pk
     if key is None or (isinstance(key, tuple) and None in key):
         raise ValueError(f"{columns.label} object cannot be deleted because it has no primary key")
@@ -419,7 +419,7 @@ def _delete(
     before = memory.Snapshot(obj, identity(columns))
     outcome = write.run(connection, script, request.on_won)
     if not outcome:
-        memory.refuse(obj, outcome)
+        memory.remember(obj).fence = outcome
         return outcome, (0, {})
     setattr(obj, columns.model._meta.pk.attname, None)
     memory.mark_won(obj, connection, before)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cas_orm import Outcome, Verdict
+from cas_orm import Outcome
+from cas_orm import memory as core
 
 if TYPE_CHECKING:
     from cas_orm_django.guard import Parked
@@ -75,14 +76,14 @@ def fate_of(connection: BaseDatabaseWrapper) -> Fate | None:
 class Snapshot:
     """The attributes that a write is about to change, as they were."""
 
-    __slots__ = ("adding", "db", "unknown", "values")
+    __slots__ = ("adding", "db", "doubt", "values")
 
     def __init__(self, obj: models.Model, attnames: tuple[str, ...]) -> None:
         memory = recall(obj)
         self.values = {name: obj.__dict__.get(name, ABSENT) for name in attnames}
         self.adding = obj._state.adding
         self.db = obj._state.db
-        self.unknown = memory is not None and memory.unknown
+        self.doubt = memory.doubt if memory is not None else None
 
     def restore(self, obj: models.Model, only_if: dict[str, object] | None = None) -> None:
         """Put the values back; with `only_if`, those that still are what the write left."""
@@ -108,35 +109,24 @@ class Mark:
         self.after: dict[str, object] = {}
 
 
-class Memory:
-    """What one object remembers.
+class Memory(core.Memory):
+    """What one object remembers: its refusals, and what the ORM may still undo.
 
     Attributes:
-        fence: the refusal that every later use repeats, until a reload.
-        unknown: what was seen when the version was lost track of, or None.
         marks: open transactions in which the object has won, oldest first.
         parked: the belief on its way through the user's own save() or delete().
     """
 
-    __slots__ = ("fence", "marks", "parked", "unknown_outcome")
+    __slots__ = ("marks", "parked")
 
-    def __init__(self) -> None:
-        self.fence: Outcome | None = None
-        self.unknown_outcome: Outcome | None = None
+    def __init__(self, fence: Outcome | None = None, doubt: Outcome | None = None) -> None:
+        super().__init__(fence, doubt)
         self.marks: list[Mark] = []
         self.parked: Parked | None = None
 
-    @property
-    def unknown(self) -> bool:
-        """Whether the object lost track of its row's version."""
-        return self.unknown_outcome is not None
-
     def copied(self) -> Memory:
         """Return what a copy or a pickle of the object keeps: no marks, no parked belief."""
-        copy = Memory()
-        copy.fence = self.fence
-        copy.unknown_outcome = self.unknown_outcome
-        return copy
+        return Memory(self.fence, self.doubt)
 
 
 def recall(obj: models.Model) -> Memory | None:
@@ -161,8 +151,7 @@ def settle_marks(obj: models.Model) -> Memory | None:
     dead = next((i for i, mark in enumerate(marks) if mark.fate.rolled_back), None)
     if dead is not None:
         marks[dead].before.restore(obj, only_if=marks[-1].after)
-        if not marks[dead].before.unknown:
-            memory.unknown_outcome = None
+        memory.doubt = marks[dead].before.doubt
         del marks[dead:]
     memory.marks = [mark for mark in marks if not mark.fate.committed]
     return memory
@@ -180,50 +169,6 @@ def mark_won(obj: models.Model, connection: BaseDatabaseWrapper, before: Snapsho
     for name, value in before.values.items():
         mark.before.values.setdefault(name, value)
         mark.after[name] = obj.__dict__.get(name, ABSENT)
-
-
-def check_fence(obj: models.Model, memory: Memory | None) -> None:
-    """Repeat an earlier refusal without a statement.
-
-    Raises:
-        ConflictError: the object was refused and has not been reloaded since; ``fenced`` is True.
-    """
-    if memory is not None and memory.fence is not None:
-        raise memory.fence.as_error(fenced=True)
-
-
-def check_version_known(memory: Memory | None) -> None:
-    """Refuse to compare a version that the object lost track of.
-
-    Raises:
-        ErrRecordVersionConflict: a verb that did not compare the version found it moved; ``fenced``.
-    """
-    if memory is not None and memory.unknown_outcome is not None:
-        raise memory.unknown_outcome.as_error(fenced=True)
-
-
-def refuse(obj: models.Model, outcome: Outcome) -> None:
-    """Fence the object after a refusal."""
-    remember(obj).fence = outcome
-
-
-def lose_track(obj: models.Model, outcome: Outcome, seen: int | None) -> None:
-    """Remember that the row's version moved past what the object saw."""
-    remember(obj).unknown_outcome = Outcome(
-        Verdict.STALE,
-        model=outcome.model,
-        key=outcome.key,
-        expected={} if seen is None else {"record_version": seen},
-        actual={} if outcome.record_version is None else {"record_version": outcome.record_version},
-        verb="save",
-    )
-
-
-def reloaded(obj: models.Model) -> None:
-    """Lift fence and doubt: the version was just read again."""
-    memory = recall(obj)
-    if memory is not None:
-        memory.fence = memory.unknown_outcome = None
 
 
 def start_again(obj: models.Model) -> None:

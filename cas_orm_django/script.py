@@ -11,14 +11,16 @@ from typing import Any, Final, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cas_orm_django.belief import Belief
+from cas_orm_django.belief import FieldBelief
 from cas_orm_django.binding import Binder, binders, bound
 from cas_orm_django.columns import AnyField, Columns, Table, generated
 from cas_orm_django.statement import (
     Compiled,
     Plan,
+    belief_params,
     compiled_value,
     compiled_where,
+    conditions_of,
     delete_plan,
     returns_rows,
     update_plan,
@@ -86,7 +88,7 @@ class Script:
     columns: Columns
     alias: str
     key: Any
-    belief: Belief
+    belief: FieldBelief
     verb: str
     values: Mapping[str, object]
     steps: Sequence[Step]
@@ -102,7 +104,7 @@ def update_script(
     connection: BaseDatabaseWrapper,
     key: Any,
     keys: Keys,
-    belief: Belief,
+    belief: FieldBelief,
     values: Mapping[str, object],
     *,
     verb: str,
@@ -148,19 +150,23 @@ def update_script(
             params.append(columns.token.get_db_prep_save(token, connection))
         params += _key_params(part.table, connection, keys)
         if part.first:
-            params += belief.params(connection)
+            params += belief_params(connection, belief)
             params += where_params
         steps.append(Step(part.plan, params, part.table, part.unseen))
     return Script(columns, connection.alias, key, belief, verb, values, steps, bumps, hands_over, token)
 
 
 def delete_script(
-    columns: Columns, connection: BaseDatabaseWrapper, key: Any, keys: Keys, belief: Belief
+    columns: Columns, connection: BaseDatabaseWrapper, key: Any, keys: Keys, belief: FieldBelief
 ) -> Script:
     """Make a delete of one row ready, for models where the ORM has nothing to cascade to."""
     where, where_params = compiled_where(connection.alias, columns.owner.model, belief.where)
-    plan = delete_plan(connection, columns.owner, belief.conditions(columns), where)
-    params = [*_key_params(columns.owner, connection, keys), *belief.params(connection), *where_params]
+    plan = delete_plan(connection, columns.owner, conditions_of(columns, belief), where)
+    params = [
+        *_key_params(columns.owner, connection, keys),
+        *belief_params(connection, belief),
+        *where_params,
+    ]
     step = Step(plan, params, columns.owner)
     return Script(columns, connection.alias, key, belief, "delete", {}, [step], bumps=False)
 
@@ -176,7 +182,7 @@ def _parts(
     connection: BaseDatabaseWrapper,
     values: Mapping[str, object],
     compiled: Mapping[str, Compiled],
-    belief: Belief,
+    belief: FieldBelief,
     rises: Rises,
     where: str,
 ) -> tuple[Part, ...]:
@@ -202,7 +208,7 @@ def _parts(
                 assigned,
                 numbers=rises.fields(columns),
                 version=columns.version,
-                conditions=belief.conditions(columns),
+                conditions=conditions_of(columns, belief),
                 where=where,
                 returning=_returned(connection, asked),
             )
@@ -214,7 +220,9 @@ def _returned(connection: BaseDatabaseWrapper, fields: Sequence[AnyField]) -> tu
     return tuple(fields) if returns_rows(connection) else ()
 
 
-def _unknown_numbers(columns: Columns, connection: BaseDatabaseWrapper, belief: Belief) -> Iterator[AnyField]:
+def _unknown_numbers(
+    columns: Columns, connection: BaseDatabaseWrapper, belief: FieldBelief
+) -> Iterator[AnyField]:
     """Name the numbers that the belief does not give away, so that the database has to.
 
     On PostgreSQL the version is always asked for: it costs nothing there, and a BEFORE trigger may have

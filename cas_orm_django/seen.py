@@ -28,7 +28,7 @@ def seen(obj: models.Model, names: Sequence[str]) -> Mapping[str, object]:
     values: dict[str, object] = {}
     for name in asked:
         role, attname = _address(columns, name)
-        if attname not in obj.__dict__ or (role == "record_version" and remembered and remembered.unknown):
+        if attname not in obj.__dict__ or (role == "record_version" and remembered and remembered.doubt):
             raise MissingExpectation(f"{columns.label}.{name} was not loaded [cas-no-expectation]")
         values[role] = obj.__dict__[attname]
     return values
@@ -47,7 +47,9 @@ def note_reload(obj: models.Model, names: Sequence[str] | None) -> None:
     """Lift the fence when the version was among what was just read."""
     version = columns_of(type(obj)).version
     if version.attname in obj.__dict__ and (names is None or {version.name, version.attname} & set(names)):
-        memory.reloaded(obj)
+        remembered = memory.recall(obj)
+        if remembered is not None:
+            remembered.reloaded()
 
 
 def has_generation(model: type[Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.core.exceptions import EmptyResultSet, FieldError, FullResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -18,8 +18,12 @@ from django.db.models.expressions import RawSQL
 from django.db.models.sql import Query, UpdateQuery
 
 from cas_orm import InvalidExpectation
-from cas_orm_django.belief import Condition, Where
-from cas_orm_django.columns import AnyField, AnyModel, Table, column_of
+from cas_orm.belief import comparison
+from cas_orm_django.belief import FieldBelief, Where
+from cas_orm_django.columns import AnyField, AnyModel, Columns, Table, column_of
+
+#: How one column is compared: its field, the comparison, how many values it takes.
+Condition: TypeAlias = tuple[AnyField, str, int]
 
 
 @dataclass(slots=True, frozen=True)
@@ -94,6 +98,25 @@ def update_plan(
     if returning:
         sql += f" RETURNING {', '.join(quote(column_of(f)) for f in returning)}"
     return Plan(sql, returning, by_last_id)
+
+
+def conditions_of(columns: Columns, belief: FieldBelief) -> list[Condition]:
+    """Return what stands in the WHERE beyond the key, in the order in which it is bound."""
+    conditions: list[Condition] = []
+    if belief.version is not None:
+        conditions.append((columns.version, "=", 1))
+    if belief.generation is not None and columns.generation is not None:
+        conditions.append((columns.generation, "=", 1))
+    conditions.extend((field, *comparison(value)) for _, field, value in belief.columns)
+    return conditions
+
+
+def belief_params(connection: BaseDatabaseWrapper, belief: FieldBelief) -> list[object]:
+    """Return the values to bind to `conditions_of`; numbers are exact ints and need no preparation."""
+    params: list[object] = [n for n in (belief.version, belief.generation) if n is not None]
+    if belief.columns:
+        params += [field.get_db_prep_value(value, connection) for field, value in belief.bound()]
+    return params
 
 
 def delete_plan(

@@ -18,8 +18,9 @@ from django.db.models import QuerySet
 from django.db.models.deletion import Collector
 
 from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
+from cas_orm.belief import resolve
 from cas_orm_django import guard, memory, write
-from cas_orm_django.belief import Belief, Where, resolve
+from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import AnyModel, Columns, Table, columns_of
 from cas_orm_django.script import Keys, Script, delete_script, update_script
 from cas_orm_django.twins import hop, raising
@@ -72,7 +73,7 @@ def try_update_if_current(
     """
     columns = columns_of(model)
     belief = resolve(columns, expect, where)
-    if not belief.facts() and where is None:
+    if belief.says_nothing:
         raise MissingExpectation(
             f"{columns.label}: update_if_current without a belief overwrites anything [cas-no-expectation]"
         )
@@ -150,7 +151,7 @@ def try_delete_if_current(
     """
     columns = columns_of(model)
     belief = resolve(columns, expect, where)
-    if not belief.facts() and where is None:
+    if belief.says_nothing:
         raise MissingExpectation(
             f"{columns.label}: delete_if_current without a belief would delete anything [cas-no-expectation]"
         )
@@ -178,11 +179,13 @@ def update_object(
 ) -> Outcome:
     """Write these values to the object's row; see `CasVerbsMixin.try_update_if_current`."""
     columns = columns_of(type(obj))
-    memory.check_fence(obj, memory.settle_marks(obj))
+    remembered = memory.settle_marks(obj)
+    if remembered is not None:
+        remembered.check_fence()
     belief = resolve(columns, expect, where)
-    if belief.version is not None:
-        memory.check_version_known(memory.recall(obj))
-    if not belief.facts() and where is None:
+    if belief.version is not None and remembered is not None:
+        remembered.check_version_known()
+    if belief.says_nothing:
         raise MissingExpectation(
             f"{columns.label}: update_if_current without a belief overwrites anything [cas-no-expectation]"
         )
@@ -201,7 +204,9 @@ def new_generation_of_object(
     """Hand the object's row over; see `CasVerbsMixin.try_new_generation_if_current`."""
     columns = columns_of(type(obj))
     _need_generation(columns)
-    memory.check_fence(obj, memory.settle_marks(obj))
+    remembered = memory.settle_marks(obj)
+    if remembered is not None:
+        remembered.check_fence()
     belief = guard.believed(obj, columns, expect, where)
     if belief.generation is None:
         raise MissingExpectation(
@@ -218,7 +223,7 @@ def _need_generation(columns: Columns) -> None:
 def _write_by_key(
     columns: Columns,
     key: object,
-    belief: Belief,
+    belief: FieldBelief,
     assigned: Mapping[str, object],
     verb: str,
     on_won: write.OnWon | None,
@@ -234,7 +239,7 @@ def _write_by_key(
 def _write_object(
     obj: models.Model,
     columns: Columns,
-    belief: Belief,
+    belief: FieldBelief,
     assigned: Mapping[str, object],
     verb: str,
     on_won: write.OnWon | None,
@@ -248,7 +253,7 @@ def _write_object(
     script = _script(columns, connection, obj.pk, guard.keys_of(obj), belief, assigned, verb)
     outcome = write.run(connection, script, on_won)
     if not outcome:
-        memory.refuse(obj, outcome)
+        memory.remember(obj).fence = outcome
         return outcome
     guard.take_over(obj, connection, script, outcome, assign=script.values)
     return outcome
@@ -259,7 +264,7 @@ def _script(
     connection: BaseDatabaseWrapper,
     pk: object,
     keys: Keys,
-    belief: Belief,
+    belief: FieldBelief,
     assigned: Mapping[str, object],
     verb: str,
 ) -> Script:
