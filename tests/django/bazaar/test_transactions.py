@@ -108,7 +108,7 @@ def test_a_test_case_with_shared_data(_open: None) -> None:
             self.order.save()
             seen.append((self.order.record_version, version(self.order, "default")))
             self.order.new_generation_if_current()
-            with self.assertRaises(ErrRecordVersionConflict):
+            with pytest.raises(ErrRecordVersionConflict):
                 stale = Order(pk=self.order.pk)
                 stale.record_version, stale.run_seq, stale._state.adding = 2, 1, False
                 stale.save()
