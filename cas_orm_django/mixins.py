@@ -9,9 +9,10 @@ from django.db import models, router
 from django.db.models.signals import pre_save
 
 from cas_orm import Expect, Outcome
+from cas_orm.twins import raising
 from cas_orm_django import fixtures, guard, memory, seen, verbs
 from cas_orm_django.query import CasManager
-from cas_orm_django.twins import hop, raising
+from cas_orm_django.twins import hop
 
 if TYPE_CHECKING:
     from django.core.checks import CheckMessage

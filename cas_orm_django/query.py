@@ -10,10 +10,11 @@ from django.db import connections, models
 from django.db.models import F
 
 from cas_orm import Expect, InvalidExpectation, Outcome
+from cas_orm.twins import raising
 from cas_orm_django import guard, memory, verbs
 from cas_orm_django.belief import Where
 from cas_orm_django.columns import Columns, columns_of
-from cas_orm_django.twins import hop, raising
+from cas_orm_django.twins import hop
 from cas_orm_django.write import OnWon
 
 __all__ = ["CasManager", "CasQuerySet"]

@@ -19,11 +19,12 @@ from django.db.models.deletion import Collector
 
 from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
 from cas_orm.belief import resolve
+from cas_orm.twins import raising
 from cas_orm_django import guard, memory, write
 from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import AnyModel, Columns, Table, columns_of
 from cas_orm_django.script import Keys, Script, delete_script, update_script
-from cas_orm_django.twins import hop, raising
+from cas_orm_django.twins import hop
 
 __all__ = [
     "adelete_if_current",
