@@ -42,6 +42,12 @@ def ended(process: subprocess.Popen[str]) -> str:
     return process.communicate(timeout=PATIENCE)[0]
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a killed demo leave its SQLite file where pytest cleans up."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 @pytest.fixture(params=list(ALIASES))
 def scratch(request: pytest.FixtureRequest) -> Iterator[tuple[str, Query]]:
     """Yield the URL of an empty database, and a way to ask it."""
