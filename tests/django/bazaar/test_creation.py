@@ -111,7 +111,6 @@ def test_bulk_create_of_loaded_objects_clones_them(alias: str) -> None:
     assert numbers(Order.objects.exclude(pk=order.pk).get(), alias) == (1, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="the version is 1 after a failed bulk_create")
 def test_bulk_create_that_fails_changes_no_object(alias: str) -> None:
     """Nothing on the objects changes before the rows are there."""
     slot = Slot.objects.create(code="S")
@@ -148,7 +147,7 @@ def test_update_conflicts_is_refused_before_sql(alias: str) -> None:
 
 
 def test_factory_boy(alias: str) -> None:
-    """Factories: create, batch, build, a post-generation hook that saves again, a child, ``get_or_create``."""
+    """Create, batch, build, a post-generation hook that saves again, a child, ``get_or_create``."""
     factory = pytest.importorskip("factory")
 
     class NovelFactory(factory.django.DjangoModelFactory):  # type: ignore[misc,name-defined]

@@ -199,9 +199,12 @@ def test_a_receiver_of_pre_save_that_loses(alias: str) -> None:
     def meddle(instance: Order, **_: Any) -> None:
         tables.rival(Order, instance.pk, alias, record_version=2)
 
-    with receiving(pre_save, Order, meddle), receiving(post_save, Order, lambda **_: after.append(1)):
-        with pytest.raises(ErrRecordVersionConflict):
-            order.save()
+    with (
+        receiving(pre_save, Order, meddle),
+        receiving(post_save, Order, lambda **_: after.append(1)),
+        pytest.raises(ErrRecordVersionConflict),
+    ):
+        order.save()
     assert after == []
 
 

@@ -167,9 +167,7 @@ def test_a_vanished_child_row(alias: str, model: type[Any], by_key: bool) -> Non
     }  # fmt: skip
 
 
-@pytest.mark.xfail(
-    strict=True, reason="diagnosed by a read that does not touch the table of the vanished row"
-)
+@pytest.mark.xfail(strict=True, reason="the diagnosing read does not touch the vanished row")
 def test_a_vanished_row_of_the_second_parent(alias: str) -> None:
     """The same for a table that is not on the path of the keys."""
     car = Car.objects.create(power=1)

@@ -1,4 +1,4 @@
-"""``loaddata`` and deserialized objects of every shape: fresh rows keep their numbers, old ones never fall."""
+"""``loaddata`` and deserialized objects of every shape: fresh rows keep their numbers, none falls."""
 
 from __future__ import annotations
 

@@ -13,13 +13,11 @@ from tests.django import tables
 from tests.django.bazaar.look import numbers, statements, version
 from tests.django.bazaar.models import Car, Engine, Medal, Reading, Retired, Sealed
 from tests.django.shop.models import (
-    Cart,
     Customer,
     Device,
     Novel,
     Order,
     Page,
-    Remark,
     Slot,
     Ticket,
 )
@@ -181,51 +179,6 @@ def test_bulk_update_past_a_row_that_it_did_not_reach(alias: str) -> None:
     with pytest.raises(CasError):
         page.save()
     assert tables.row(Page, page.pk, alias)["title"] == "theirs"
-
-
-def test_related_managers(alias: str) -> None:
-    """``add``, ``remove``, ``clear``, ``set`` and ``update`` over a reverse key bump the children."""
-    cart, remark = Cart.objects.create(), Remark.objects.create()
-    cart.remarks.add(remark)
-    cart.remarks.remove(remark)
-    cart.remarks.set([remark])
-    cart.remarks.update(text="x")
-    cart.remarks.clear()
-    assert version(remark, alias) == 6
-    assert version(cart, alias) == 1
-    with pytest.raises(ErrRecordVersionConflict):
-        remark.save()
-
-
-def test_related_managers_one_by_one(alias: str) -> None:
-    """``bulk=False`` saves the child itself, which stays current; a stale one is refused."""
-    cart, remark = Cart.objects.create(), Remark.objects.create()
-    cart.remarks.add(remark, bulk=False)
-    assert (remark.record_version, version(remark, alias)) == (2, 2)
-    remark.save()
-    tables.rival(Remark, remark.pk, alias, record_version=9)
-    with pytest.raises(ErrRecordVersionConflict):
-        cart.remarks.add(remark, bulk=False)
-
-
-def test_related_managers_create(alias: str) -> None:
-    """Children made through the parent start at version 1."""
-    cart = Cart.objects.create()
-    remark = cart.remarks.create(text="a")
-    again, created = cart.remarks.update_or_create(text="a", defaults={"text": "b"})
-    assert (again.pk, created, again.record_version) == (remark.pk, False, 2)
-
-
-def test_set_null_of_a_child_class(alias: str) -> None:
-    """A cascade that empties a key bumps exactly the rows it touched."""
-    customer, other = Customer.objects.create(), Customer.objects.create()
-    touched = Order.objects.create(customer=customer)
-    spared = Order.objects.create(customer=other)
-    Customer.objects.filter(pk=customer.pk).delete()
-    assert (version(touched, alias), version(spared, alias)) == (2, 1)
-    spared.save()
-    with pytest.raises(ErrRecordVersionConflict):
-        touched.save()
 
 
 def test_queryset_delete(alias: str) -> None:

@@ -91,7 +91,8 @@ def test_on_won_is_captured(alias: str) -> None:
     assert [(o.record_version, o.provisional) for o in told] == [(2, False)]
 
 
-def test_a_test_case_with_shared_data(_open: None) -> None:
+@pytest.mark.usefixtures("_open")
+def test_a_test_case_with_shared_data() -> None:
     """``setUpTestData`` gives every test a copy that starts where the class's rows are."""
     seen: list[tuple[int, int]] = []
 
