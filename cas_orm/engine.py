@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-__all__ = ["Fault", "classify"]
+__all__ = ["Fault", "classify", "driver_code"]
 
 
 class Fault(Enum):
@@ -53,6 +53,22 @@ _MYSQL: Final[Mapping[int, Fault]] = {
 _SQLITE_BUSY: Final = 5
 _SQLITE_BUSY_SNAPSHOT: Final = 517
 _SQLITE_LOCKED: Final = 6
+
+
+_CODE_ATTRIBUTES: Final = {"postgresql": ("sqlstate", "pgcode"), "sqlite": ("sqlite_errorcode",)}
+
+
+def driver_code(vendor: str, error: BaseException | None) -> str | int | None:
+    """Return the code that a driver's own exception carries; None when it has none.
+
+    MySQL drivers put a number first among the arguments. Some have a SQLSTATE too, which is too coarse.
+    """
+    for name in _CODE_ATTRIBUTES.get(vendor, ()):
+        code = getattr(error, name, None)
+        if isinstance(code, str | int):
+            return code
+    first = error.args[0] if error is not None and error.args else None
+    return first if vendor in ("mysql", "mariadb") and isinstance(first, int) and first else None
 
 
 def classify(vendor: str, code: str | int | None) -> Fault | None:

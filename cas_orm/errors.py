@@ -147,7 +147,7 @@ class TransientConflict(ConflictError):
         expected: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(message, model=model, key=key, expected=expected)
-        self.transaction = transaction
+        self.transaction: Literal["dead", "open", "unknown"] = transaction
 
 
 class MissingExpectation(CasError):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         CasManager,
         CasQuerySet,
     )
-    from cas_orm_django.settle import (
+    from cas_orm_django.settling import (
         asettle,
         settle,
     )
@@ -66,7 +66,7 @@ __all__ = [
 _ROOMS = {
     "mixins": ("CasMixin", "CasVerbsMixin", "RecordVersionMixin", "RunSeqMixin", "WriteTokenMixin"),
     "query": ("CasManager", "CasQuerySet"),
-    "settle": ("asettle", "settle"),
+    "settling": ("asettle", "settle"),
 }
 
 

@@ -11,6 +11,7 @@ from django.db.models import BooleanField, Case, QuerySet, Value, When
 from cas_orm import Verdict, judge
 from cas_orm_django.belief import FieldBelief
 from cas_orm_django.columns import Columns
+from cas_orm_django.statement import ALWAYS, NEVER, compiled_where
 from cas_orm_django.transactions import in_transaction
 
 _WHERE_HOLDS: Final = "cas_where_holds"
@@ -41,16 +42,20 @@ def _read(
         names["run_seq"] = columns.generation.attname
     names |= {name: name for name, _, _ in belief.columns}
     rows: QuerySet[Any] = QuerySet(columns.model, using=connection.alias).filter(pk=key)
-    if belief.where is not None:
+    constant = {NEVER: False, ALWAYS: True}.get(
+        compiled_where(connection.alias, columns.owner.model, belief.where)[0]
+    )
+    asks = belief.where is not None and constant is None
+    if asks:
         held = When(belief.where, then=Value(True))
         rows = rows.annotate(**{_WHERE_HOLDS: Case(held, default=Value(False), output_field=BooleanField())})
     if needs_locking_read(connection):
         rows = rows.select_for_update()
-    extra = () if belief.where is None else (_WHERE_HOLDS,)
+    extra = (_WHERE_HOLDS,) if asks else ()
     row = next(iter(rows.values_list(*names.values(), *extra)), None)
     if row is None:
         return None, None
-    return dict(zip(names, row, strict=False)), bool(row[-1]) if extra else None
+    return dict(zip(names, row, strict=False)), bool(row[-1]) if asks else constant
 
 
 def needs_locking_read(connection: BaseDatabaseWrapper) -> bool:

@@ -9,23 +9,17 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import Error
 
 from cas_orm import TransientConflict, UnknownOutcome
-from cas_orm.engine import Fault, classify
+from cas_orm.engine import Fault, classify, driver_code
 
 
-def code_of(error: Error) -> str | int | None:
+def code_of(vendor: str, error: Error) -> str | int | None:
     """Return the driver's own code: SQLSTATE on PostgreSQL, a number elsewhere, None when it has none."""
-    cause = error.__cause__
-    for name in ("sqlstate", "pgcode", "sqlite_errorcode"):
-        code = getattr(cause, name, None)
-        if isinstance(code, str | int):
-            return code
-    first = error.args[0] if error.args else None
-    return first if isinstance(first, int) and first else None
+    return driver_code(vendor, error.__cause__)
 
 
 def fault_of(connection: BaseDatabaseWrapper, error: Error) -> Fault | None:
     """Class the error; None means that it is about the statement, not about other writers."""
-    code = code_of(error)
+    code = code_of(connection.vendor, error)
     if code is None and not isinstance(error, OperationalError | InterfaceError):
         return None
     return classify(connection.vendor, code)

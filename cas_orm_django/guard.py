@@ -240,14 +240,15 @@ def _update(
             bumps=bumps,
             token=token,
         )
-        outcome = write.run(connection, script, request.on_won)
+        outcome = write.run(
+            connection, script, request.on_won, lambda won: take_over(obj, connection, script, won)
+        )
     finally:
         if not outcome:
             taken.put_back()
     if not outcome:
         memory.remember(obj).fence = outcome
         return outcome
-    take_over(obj, connection, script, outcome)
     post_save.send(created=False, **signal)
     return outcome
 
@@ -417,10 +418,13 @@ def _delete(
         script = update_script(columns, connection, key, keys_of(obj), belief, {}, verb="delete", token=token)
         script.after = lambda: counts.append(cascade(alias))
     before = memory.Snapshot(obj, identity(columns))
-    outcome = write.run(connection, script, request.on_won)
+
+    def forget_key(_: Outcome) -> None:
+        setattr(obj, columns.model._meta.pk.attname, None)
+        memory.mark_won(obj, connection, before)
+
+    outcome = write.run(connection, script, request.on_won, forget_key)
     if not outcome:
         memory.remember(obj).fence = outcome
         return outcome, (0, {})
-    setattr(obj, columns.model._meta.pk.attname, None)
-    memory.mark_won(obj, connection, before)
     return outcome, counts[-1]

@@ -259,8 +259,8 @@ class CasVerbsMixin(models.Model):
         if using is None and from_queryset is None:
             using = router.db_for_write(type(self), instance=self)
         names = None if fields is None else list(fields)
-        super().refresh_from_db(using=using, fields=names, from_queryset=from_queryset)
-        seen.note_reload(self, names)
+        with seen.reloading(self, names):
+            super().refresh_from_db(using=using, fields=names, from_queryset=from_queryset)
 
     def __getstate__(self) -> dict[str, Any]:
         return memory.state_for_copy(super().__getstate__())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -43,13 +44,26 @@ def _address(columns: Columns, name: str) -> tuple[str, str]:
     return field.attname, field.attname
 
 
-def note_reload(obj: models.Model, names: Sequence[str] | None) -> None:
-    """Lift the fence when the version was among what was just read."""
-    version = columns_of(type(obj)).version
-    if version.attname in obj.__dict__ and (names is None or {version.name, version.attname} & set(names)):
-        remembered = memory.recall(obj)
-        if remembered is not None:
-            remembered.reloaded()
+@contextmanager
+def reloading(obj: models.Model, names: Sequence[str] | None) -> Iterator[None]:
+    """Let a reload renew the belief only when it names the version, or everything.
+
+    A bumping queryset always loads version and generation. On a partial reload the object must not take
+    them over: its other attributes are still those of the old version.
+    """
+    columns = columns_of(type(obj))
+    numbers = [f for f in (columns.version, columns.generation) if f is not None]
+    kept = [f for f in numbers if names is not None and not {f.name, f.attname} & set(names)]
+    before = {f.attname: obj.__dict__.get(f.attname, memory.ABSENT) for f in kept}
+    yield
+    for name, value in before.items():
+        if value is memory.ABSENT:
+            obj.__dict__.pop(name, None)
+        else:
+            obj.__dict__[name] = value
+    remembered = memory.recall(obj)
+    if remembered is not None and columns.version not in kept and columns.version.attname in obj.__dict__:
+        remembered.reloaded()
 
 
 def has_generation(model: type[Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from django.core.exceptions import EmptyResultSet, FieldError, FullResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,6 +24,11 @@ from cas_orm_django.columns import AnyField, AnyModel, Columns, Table, column_of
 
 #: How one column is compared: its field, the comparison, how many values it takes.
 Condition: TypeAlias = tuple[AnyField, str, int]
+
+
+#: What a caller's condition compiles to when Django sees that it holds for no row, or for every row.
+NEVER: Final = "1 = 0"
+ALWAYS: Final = "1 = 1"
 
 
 @dataclass(slots=True, frozen=True)
@@ -189,7 +194,7 @@ def compiled_where(alias: str, model: AnyModel, where: Where | None) -> tuple[st
         node = query.build_where(where)
     except FieldError as error:
         raise InvalidExpectation(f"where=: {error} [cas-invalid-expectation]") from error
-    if len(query.alias_map) != 1 or _has_subselect(node):
+    if query.count_active_tables() != 1 or _has_subselect(node):
         raise InvalidExpectation(
             f"where= must name plain columns of {model._meta.db_table}: no join, no sub-select, no raw SQL "
             "[cas-invalid-expectation]"
@@ -197,9 +202,9 @@ def compiled_where(alias: str, model: AnyModel, where: Where | None) -> tuple[st
     try:
         sql, params = query.get_compiler(alias).compile(node)
     except EmptyResultSet:
-        return "1 = 0", ()
+        return NEVER, ()
     except FullResultSet:
-        return "1 = 1", ()
+        return ALWAYS, ()
     return sql, params
 
 

@@ -252,11 +252,14 @@ def _write_object(
         )
     connection = connections[guard.alias_of(obj, using)]
     script = _script(columns, connection, obj.pk, guard.keys_of(obj), belief, assigned, verb)
-    outcome = write.run(connection, script, on_won)
+    outcome = write.run(
+        connection,
+        script,
+        on_won,
+        lambda won: guard.take_over(obj, connection, script, won, assign=script.values),
+    )
     if not outcome:
         memory.remember(obj).fence = outcome
-        return outcome
-    guard.take_over(obj, connection, script, outcome, assign=script.values)
     return outcome
 
 

@@ -39,8 +39,19 @@ class Watch:
 WATCH: Final[ContextVar[Watch | None]] = ContextVar("cas_orm_django_watch", default=None)
 
 
-def run(connection: BaseDatabaseWrapper, script: Script, on_won: OnWon | None = None) -> Outcome:
+def run(
+    connection: BaseDatabaseWrapper,
+    script: Script,
+    on_won: OnWon | None = None,
+    take_over: Callable[[Outcome], None] | None = None,
+) -> Outcome:
     """Send the script and judge the rows.
+
+    Args:
+        connection: the database to write to.
+        script: what to write.
+        on_won: the caller's hook for after the commit.
+        take_over: brings the object in step after a win, before anybody else hears of it.
 
     Raises:
         TransientConflict: the engine refused; its ``transaction`` says what is left of the caller's.
@@ -53,6 +64,8 @@ def run(connection: BaseDatabaseWrapper, script: Script, on_won: OnWon | None = 
     if not send(connection, script, provisional):
         return refused(connection, script, provisional)
     outcome = won(script, provisional)
+    if take_over is not None:
+        take_over(outcome)
     call_on_won(outcome, on_won, script.alias)
     return outcome
 

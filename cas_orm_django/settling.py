@@ -7,14 +7,17 @@ not, the row's write token says whose write was last (ADR 0016).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from django.apps import apps
 from django.db import connections, router
 from django.db.models import QuerySet
 
-from cas_orm import Outcome, UnknownOutcome, Verdict
+from cas_orm import UNSET, Expect, Outcome, UnknownOutcome, Verdict
+from cas_orm.belief import resolve
 from cas_orm.facts import Facts
+from cas_orm.values import Number
 from cas_orm_django import write
 from cas_orm_django.columns import AnyModel, Columns, columns_of
 from cas_orm_django.diagnose import diagnose
@@ -72,27 +75,28 @@ def _judge(columns: Columns, alias: str, unknown: UnknownOutcome, script: Script
     """Decide by the token in the row, read under a lock, behind whatever is still waiting."""
     assert columns.token is not None
     names = [f.attname for f in (columns.version, columns.token, columns.generation) if f is not None]
+    belief = script.belief if script is not None else resolve(columns, _expect(unknown), None)
+    settled = partial(Outcome, model=columns.label, key=unknown.key, expected=Facts(belief.facts()))
     with own_transaction(alias):
         rows: QuerySet[Any] = QuerySet(columns.model, using=alias).filter(pk=unknown.key)
         row = rows.select_for_update().values_list(*names).first()
-    if row is None:
-        raise unknown  # applied and deleted since, or deleted before: the row cannot tell
-    version, token = row[0], row[1]
-    generation = row[2] if len(row) > 2 else None
-    expected = Facts(unknown.expected or {})
-    label = columns.label
-    if token is not None and bytes(token) == unknown.token:
-        return Outcome(Verdict.WON, label, unknown.key, expected, None, version, generation)
-    believed = expected.get("record_version")
-    actual = Facts({"record_version": version} | ({} if generation is None else {"run_seq": generation}))
-    if believed is None or (isinstance(believed, int) and version > believed + 1):
-        raise unknown
-    if version != believed:
-        return Outcome(Verdict.STALE, label, unknown.key, expected, actual)
-    if script is None:
-        return Outcome(Verdict.UNDIAGNOSED, label, unknown.key, expected)
-    verdict, found = diagnose(columns, alias, unknown.key, script.belief)
-    return Outcome(verdict, label, unknown.key, expected, None if found is None else Facts(found))
+        if row is None:
+            raise unknown  # applied and deleted since, or deleted before: the row cannot tell
+        version, token = row[0], row[1]
+        if token is not None and bytes(token) == unknown.token:
+            generation = row[2] if len(row) > 2 else None
+            return settled(Verdict.WON, record_version=version, run_seq=generation)
+        if belief.version is None or version > belief.version + 1:
+            raise unknown  # too far: ours may have been one of the writes in between
+        verdict, found = diagnose(columns, alias, unknown.key, belief)
+    return settled(verdict, actual=None if found is None else Facts(found))
+
+
+def _expect(unknown: UnknownOutcome) -> Expect:
+    """Return the belief that travelled with a pickled error."""
+    columns = dict(unknown.expected or {})
+    version, generation = (columns.pop(role, UNSET) for role in ("record_version", "run_seq"))
+    return Expect.read(cast(Number, version), cast(Number, generation), columns)
 
 
 asettle = hop(settle)
