@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -144,16 +145,11 @@ print(apps.get_app_config("cas_orm_django").verbose_name, CasMixin._meta.abstrac
     assert _python(code) == "Compare-and-swap True"
 
 
-SETTLE = pytest.mark.xfail(strict=True, reason="the submodule of this name hides the function")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=SETTLE if n == "settle" else ()) for n in cas_orm_django.__all__]
-)
+@pytest.mark.parametrize("name", cas_orm_django.__all__)
 def test_every_name_resolves(name: str) -> None:
     """To what it says, whatever was imported before, and to the same object ever after."""
-    for room in ("mixins", "query", "settle", "verbs"):
-        import_module(f"cas_orm_django.{room}")
+    for room in iter_modules(cas_orm_django.__path__):
+        import_module(f"cas_orm_django.{room.name}")
     first = getattr(cas_orm_django, name)
     assert callable(first)
     assert getattr(cas_orm_django, name) is first
@@ -162,7 +158,6 @@ def test_every_name_resolves(name: str) -> None:
     assert first.__doc__
 
 
-@pytest.mark.xfail(strict=True, reason="the submodule of this name hides the function")
 def test_settle_after_its_twin() -> None:
     """Either of the two names may be imported first."""
     code = """

@@ -25,7 +25,6 @@ def fail(*_: object, **__: object) -> None:
     raise Failure
 
 
-@pytest.mark.xfail(strict=True, reason="in autocommit on_won runs before the object is in step")
 def test_on_won_sees_the_object_in_step(alias: str) -> None:
     """In autocommit the hook runs after the win has been taken over, so it may save again."""
     order = Order.objects.create()
@@ -40,7 +39,6 @@ def test_on_won_sees_the_object_in_step(alias: str) -> None:
     assert (order.record_version, version(order, alias)) == (3, 3)
 
 
-@pytest.mark.xfail(strict=True, reason="in autocommit on_won runs before the object is in step")
 @pytest.mark.parametrize("verb", ["update_if_current", "new_generation_if_current"])
 def test_on_won_of_the_other_verbs_sees_the_object_in_step(alias: str, verb: str) -> None:
     """The same for the verbs that write given values."""
@@ -63,7 +61,6 @@ def test_on_won_of_an_insert_sees_the_object_in_step(alias: str) -> None:
     assert seen == [False]
 
 
-@pytest.mark.xfail(strict=True, reason="a failing on_won leaves the object a version behind its row")
 def test_a_failing_on_won_leaves_the_object_in_step(alias: str) -> None:
     """The row is written; the hook's failure must not make the object stale."""
     order = Order.objects.create()

@@ -39,7 +39,6 @@ def test_a_partial_reload_does_not_heal(alias: str, fields: list[str]) -> None:
     assert caught.value.fenced
 
 
-@pytest.mark.xfail(strict=True, reason="only() adds the version to a partial reload")
 @pytest.mark.parametrize("fields", [["title"], ["n", "state"], ["customer"]])
 def test_a_partial_reload_does_not_renew_the_belief(alias: str, fields: list[str]) -> None:
     """The object would overwrite what it has not seen."""
@@ -60,7 +59,6 @@ def test_a_partial_reload_that_names_the_version_heals(alias: str) -> None:
     order.save()
 
 
-@pytest.mark.xfail(strict=True, reason="only() adds the version to a deferred load")
 def test_reading_a_deferred_column_does_not_renew_the_belief(alias: str) -> None:
     """Loading ``n`` on access must not make an old ``title`` look current."""
     key = Order.objects.create(title="a", n=1).pk
