@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
-from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models
 
 from cas_orm_django.columns import AnyField, Columns, columns_of
@@ -47,7 +47,7 @@ def _check_numbers(model: type[models.Model], columns: Columns) -> Iterator[Chec
 
 def _is_indexed(field: AnyField) -> bool:
     meta = field.model._meta
-    named: list[Iterable[str]] = [index.fields for index in meta.indexes]
+    named: list[Iterable[str]] = [[name for name, _ in index.fields_orders] for index in meta.indexes]
     named += [c.fields for c in meta.constraints if isinstance(c, models.UniqueConstraint)]
     named += list(meta.unique_together)
     indexed = getattr(field, "db_index", False) or field.unique
@@ -56,11 +56,7 @@ def _is_indexed(field: AnyField) -> bool:
 
 def _check_unversioned(model: type[models.Model], columns: Columns) -> Iterator[CheckMessage]:
     for name in getattr(model, "cas_unversioned_fields", ()):
-        try:
-            field = model._meta.get_field(name)
-        except FieldDoesNotExist:
-            field = None
-        if field is None or name in columns.roles or not getattr(field, "concrete", False):
+        if name in columns.roles or name not in columns.by_name:
             yield Error(
                 f"cas_unversioned_fields names {name!r}, which is not a plain column.",
                 obj=model,

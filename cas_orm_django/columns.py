@@ -116,6 +116,14 @@ class Columns:
         return frozenset(f.attname for f in self.model._meta.concrete_fields if generated(f))
 
     @cached_property
+    def identity(self) -> tuple[str, ...]:
+        """Attributes that say which row, and which state of it, an object stands for."""
+        roles = (self.version, self.generation, self.token)
+        keys = [key for table in self.tables for key in table.keys]
+        links = [link for table in self.tables for link in table.model._meta.parents.values() if link]
+        return tuple(dict.fromkeys(f.attname for f in (*keys, *links, *roles) if f is not None))
+
+    @cached_property
     def shapes(self) -> dict[tuple[object, ...], tuple[Part, ...]]:
         """Statements built before, by what shaped them."""
         return {}

@@ -20,10 +20,11 @@ from cas_orm import Outcome
 from cas_orm import memory as core
 
 if TYPE_CHECKING:
-    from cas_orm_django.guard import Parked
+    from cas_orm_django.parked import Parked
 
 ABSENT: Final = object()
 _SLOT: Final = "_cas_memory"
+_ADDING: Final = "_state.adding"
 
 
 class Fate:
@@ -102,8 +103,12 @@ class Snapshot:
                 obj.__dict__.pop(name, None)
             else:
                 obj.__dict__[name] = value
-        obj._state.adding = self.adding
-        obj._state.db = self.db
+        for link in obj._meta.parents.values():
+            if link is not None and link.is_cached(obj):
+                link.delete_cached_value(obj)  # its key went with the row
+        if only_if is None or obj._state.adding == only_if.get(_ADDING):
+            obj._state.adding = self.adding
+            obj._state.db = self.db
 
 
 class Mark:
@@ -177,6 +182,7 @@ def mark_won(obj: models.Model, connection: BaseDatabaseWrapper, before: Snapsho
     for name, value in before.values.items():
         mark.before.values.setdefault(name, value)
         mark.after[name] = obj.__dict__.get(name, ABSENT)
+    mark.after[_ADDING] = obj._state.adding
 
 
 def start_again(obj: models.Model) -> None:

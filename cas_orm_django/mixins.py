@@ -10,7 +10,7 @@ from django.db.models.signals import pre_save
 
 from cas_orm import Expect, Outcome
 from cas_orm.twins import raising
-from cas_orm_django import fixtures, guard, memory, seen, verbs
+from cas_orm_django import deleting, fixtures, guard, memory, seen, verbs
 from cas_orm_django.query import CasManager
 from cas_orm_django.twins import hop
 
@@ -138,7 +138,9 @@ class CasVerbsMixin(models.Model):
             TransientConflict: the engine refused.
             UnknownOutcome: the connection was lost in flight.
         """
-        return guard.try_delete(self, super().delete, expect=expect, where=where, on_won=on_won, using=using)
+        return deleting.try_delete(
+            self, super().delete, expect=expect, where=where, on_won=on_won, using=using
+        )
 
     delete_if_current = raising(try_delete_if_current)
     adelete_if_current = hop(delete_if_current)
@@ -247,7 +249,7 @@ class CasVerbsMixin(models.Model):
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete as ``Model.delete`` does, but only the version that the object last saw."""
-        return guard.delete(self, super().delete, using, keep_parents)
+        return deleting.delete(self, super().delete, using, keep_parents)
 
     delete.alters_data = True  # type: ignore[attr-defined]
 
@@ -256,7 +258,7 @@ class CasVerbsMixin(models.Model):
     ) -> None:
         """Reload from the database that is written to. A reload that includes the version lifts a refusal."""
         memory.settle_marks(self)
-        if using is None and from_queryset is None:
+        if using is None and getattr(from_queryset, "_db", None) is None:
             using = router.db_for_write(type(self), instance=self)
         names = None if fields is None else list(fields)
         with seen.reloading(self, names):

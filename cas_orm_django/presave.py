@@ -21,14 +21,17 @@ class Taken:
 
     __slots__ = ("_before", "_files", "_obj", "values")
 
-    def __init__(self, obj: models.Model, fields: Sequence[AnyField], active: frozenset[str]) -> None:
+    def __init__(self, obj: models.Model) -> None:
         self._obj = obj
         self._before: list[tuple[str, object]] = []
         self._files: list[tuple[Any, str | None]] = []
         self.values: dict[str, Any] = {}
+
+    def take(self, fields: Sequence[AnyField], active: frozenset[str]) -> None:
+        """Take the fields' values; ``active`` names those that do something when asked."""
         for field in fields:
             name = field.attname
-            self.values[name] = self._ask(field) if name in active else getattr(obj, name)
+            self.values[name] = self._ask(field) if name in active else getattr(self._obj, name)
 
     def _ask(self, field: AnyField) -> Any:
         """Call the field's own ``pre_save``, remembering what it may change."""

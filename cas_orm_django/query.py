@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.db import connections, models
 from django.db.models import F
 
-from cas_orm import Expect, InvalidExpectation, Outcome
+from cas_orm import Expect, InvalidExpectation, Outcome, Verdict
 from cas_orm.twins import raising
 from cas_orm_django import guard, memory, verbs
 from cas_orm_django.belief import Where
@@ -36,8 +36,9 @@ class CasQuerySet(models.QuerySet[M]):
         """
         columns = columns_of(self.model)
         _refuse_roles(columns, kwargs)
-        named = [columns.by_name.get(name) for name in kwargs]
-        if not named or not columns.unversioned.issuperset(f for f in named if f is not None):
+        if not kwargs:
+            return super().update()
+        if not _only_unversioned(columns, kwargs):
             kwargs[columns.version.name] = F(columns.version.name) + 1
         if columns.token is not None:
             kwargs[columns.token.name] = os.urandom(16)
@@ -58,9 +59,12 @@ class CasQuerySet(models.QuerySet[M]):
         objects, names = list(objs), list(fields)
         _refuse_roles(columns, names)
         rows = super().bulk_update(objects, names, batch_size)
-        if not columns.unversioned.issuperset(columns.by_name[name] for name in names):
-            for obj in {id(obj): obj for obj in objects}.values():
+        if not _only_unversioned(columns, names):
+            distinct = {id(obj): obj for obj in objects}.values()
+            for obj in distinct:
                 _add_one(obj, columns, self.db)
+                if rows != len(distinct):  # nobody says whose row was not reached
+                    memory.remember(obj).lose_track(Outcome(Verdict.UNDIAGNOSED, columns.label, obj.pk), None)
         return rows
 
     bulk_update.alters_data = True  # type: ignore[attr-defined]
@@ -89,7 +93,7 @@ class CasQuerySet(models.QuerySet[M]):
         befores = []
         for obj in objects:
             memory.settle_marks(obj)
-            befores.append(memory.Snapshot(obj, guard.identity(columns)))
+            befores.append(memory.Snapshot(obj, columns.identity))
             guard.start_afresh(obj, columns)
         created = None
         try:
@@ -101,6 +105,10 @@ class CasQuerySet(models.QuerySet[M]):
                 else:
                     memory.start_again(obj)
                     memory.mark_won(obj, connections[self.db], before)
+                    if ignore_conflicts:  # nobody says whether the row is this object's
+                        memory.remember(obj).lose_track(
+                            Outcome(Verdict.UNDIAGNOSED, columns.label, obj.pk), None
+                        )
         return created
 
     bulk_create.alters_data = True  # type: ignore[attr-defined]
@@ -120,6 +128,10 @@ def _kept(columns: Columns) -> list[str]:
     return [f.name for f in (columns.version, columns.generation) if f is not None]
 
 
+def _only_unversioned(columns: Columns, names: Iterable[str]) -> bool:
+    return all(columns.by_name.get(name) in columns.unversioned for name in names)
+
+
 def _refuse_roles(columns: Columns, names: Iterable[str]) -> None:
     for name in names:
         if name in columns.roles:
@@ -131,7 +143,7 @@ def _refuse_roles(columns: Columns, names: Iterable[str]) -> None:
 def _add_one(obj: models.Model, columns: Columns, alias: str) -> None:
     name = columns.version.attname
     memory.settle_marks(obj)
-    before = memory.Snapshot(obj, guard.identity(columns))
+    before = memory.Snapshot(obj, columns.identity)
     if isinstance(obj.__dict__.get(name), int):
         obj.__dict__[name] += 1
     memory.mark_won(obj, connections[alias], before)

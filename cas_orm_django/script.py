@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm_django.belief import FieldBelief
 from cas_orm_django.binding import Binder, binders, bound
-from cas_orm_django.columns import AnyField, Columns, Table, generated
+from cas_orm_django.columns import AnyField, Columns, Table, column_of, generated
 from cas_orm_django.statement import (
     Compiled,
     Plan,
@@ -76,6 +76,7 @@ class Script:
     """A conditional write, ready to be sent, and to be sent again by `settle`.
 
     Attributes:
+        key: the object's primary key; `keys` gives each table's.
         values: what is assigned, by attribute name.
         steps: the version's own table first. More than one share a transaction.
         bumps: whether the version rises.
@@ -88,6 +89,7 @@ class Script:
     columns: Columns
     alias: str
     key: Any
+    keys: Keys
     belief: FieldBelief
     verb: str
     values: Mapping[str, object]
@@ -111,6 +113,7 @@ def update_script(
     bumps: bool = True,
     hands_over: bool = False,
     token: bytes | None = None,
+    whole: bool = False,
 ) -> Script:
     """Make an update ready.
 
@@ -125,6 +128,7 @@ def update_script(
         bumps: whether the version rises by one.
         hands_over: whether the generation rises by one.
         token: the write token to leave in the row.
+        whole: whether every table has to have its row, also where nothing is assigned.
 
     Raises:
         FieldError: an expression that aggregates or reaches into another table.
@@ -137,10 +141,10 @@ def update_script(
     }
     where, where_params = compiled_where(connection.alias, columns.owner.model, belief.where)
     rises = Rises(bumps, hands_over, token is not None)
-    shape = (connection.alias, rises, belief.shape(), *values)
+    shape = (connection.alias, whole, rises, belief.shape(), *values)
     parts = None if compiled or where else columns.shapes.get(shape)
     if parts is None:
-        parts = _parts(columns, connection, values, compiled, belief, rises, where)
+        parts = _parts(columns, connection, values, compiled, belief, rises, where, whole)
         if not compiled and not where:
             _keep(columns, shape, parts)
     steps = []
@@ -153,7 +157,7 @@ def update_script(
             params += belief_params(connection, belief)
             params += where_params
         steps.append(Step(part.plan, params, part.table, part.unseen))
-    return Script(columns, connection.alias, key, belief, verb, values, steps, bumps, hands_over, token)
+    return Script(columns, connection.alias, key, keys, belief, verb, values, steps, bumps, hands_over, token)
 
 
 def delete_script(
@@ -168,7 +172,7 @@ def delete_script(
         *where_params,
     ]
     step = Step(plan, params, columns.owner)
-    return Script(columns, connection.alias, key, belief, "delete", {}, [step], bumps=False)
+    return Script(columns, connection.alias, key, keys, belief, "delete", {}, [step], bumps=False)
 
 
 def _keep(columns: Columns, shape_key: tuple[object, ...], parts: tuple[Part, ...]) -> None:
@@ -185,18 +189,20 @@ def _parts(
     belief: FieldBelief,
     rises: Rises,
     where: str,
+    whole: bool,
 ) -> tuple[Part, ...]:
     """Lay out the statements: the version's own table first, untouched tables left out."""
     parts = []
     for table in columns.tables:
         first = table is columns.owner
         own = tuple(f for f in table.fields if f.attname in values)
-        if not own and not first:
+        if not own and not first and not whole:
             continue
         assigned = [(f, compiled[f.attname].sql if f.attname in compiled else "%s") for f in own]
         unseen = [f for f in own if f.attname in compiled and compiled[f.attname].computed]
         unseen += [f for f in table.model._meta.local_concrete_fields if generated(f)]
         if not first:
+            assigned = assigned or _assigned_to_itself(connection, table)
             plan = update_plan(connection, table, assigned, returning=_returned(connection, unseen))
         else:
             if rises.token and columns.token is not None:
@@ -214,6 +220,11 @@ def _parts(
             )
         parts.append(Part(table, binders(connection, own), tuple(unseen), plan, first))
     return tuple(parts)
+
+
+def _assigned_to_itself(connection: BaseDatabaseWrapper, table: Table) -> list[tuple[AnyField, str]]:
+    """Touch the row without changing it: the statement counts whether it is there."""
+    return [(key, connection.ops.quote_name(column_of(key))) for key in table.keys]
 
 
 def _returned(connection: BaseDatabaseWrapper, fields: Sequence[AnyField]) -> tuple[AnyField, ...]:

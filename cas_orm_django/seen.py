@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import models
+from django.db import connections, models
 
 from cas_orm import MissingExpectation
 from cas_orm_django import memory
@@ -55,15 +55,20 @@ def reloading(obj: models.Model, names: Sequence[str] | None) -> Iterator[None]:
     numbers = [f for f in (columns.version, columns.generation) if f is not None]
     kept = [f for f in numbers if names is not None and not {f.name, f.attname} & set(names)]
     before = {f.attname: obj.__dict__.get(f.attname, memory.ABSENT) for f in kept}
+    whole = memory.Snapshot(obj, columns.identity)
     yield
     for name, value in before.items():
         if value is memory.ABSENT:
             obj.__dict__.pop(name, None)
         else:
             obj.__dict__[name] = value
+    if columns.version in kept or columns.version.attname not in obj.__dict__:
+        return
     remembered = memory.recall(obj)
-    if remembered is not None and columns.version not in kept and columns.version.attname in obj.__dict__:
+    if remembered is not None:
         remembered.reloaded()
+    if obj._state.db is not None:  # what was read may be rolled back with the transaction
+        memory.mark_won(obj, connections[obj._state.db], whole)
 
 
 def has_generation(model: type[Any]) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
@@ -20,9 +19,10 @@ from django.db.models.deletion import Collector
 from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
 from cas_orm.belief import resolve
 from cas_orm.twins import raising
-from cas_orm_django import guard, memory, write
+from cas_orm_django import instance, memory, write
 from cas_orm_django.belief import FieldBelief, Where
-from cas_orm_django.columns import AnyModel, Columns, Table, columns_of
+from cas_orm_django.columns import Columns, columns_of
+from cas_orm_django.keys import clean_key, keys_by_key
 from cas_orm_django.script import Keys, Script, delete_script, update_script
 from cas_orm_django.twins import hop
 
@@ -208,7 +208,7 @@ def new_generation_of_object(
     remembered = memory.settle_marks(obj)
     if remembered is not None:
         remembered.check_fence()
-    belief = guard.believed(obj, columns, expect, where)
+    belief = instance.believed(obj, columns, expect, where)
     if belief.generation is None:
         raise MissingExpectation(
             f"{columns.label} {obj.pk}: the generation was not loaded; reload the object [cas-no-expectation]"
@@ -250,13 +250,13 @@ def _write_object(
         raise MissingExpectation(
             f"{columns.label}: an object that is being added has no row to believe in [cas-no-expectation]"
         )
-    connection = connections[guard.alias_of(obj, using)]
-    script = _script(columns, connection, obj.pk, guard.keys_of(obj), belief, assigned, verb)
+    connection = connections[instance.alias_of(obj, using)]
+    script = _script(columns, connection, obj.pk, instance.keys_of(obj), belief, assigned, verb)
     outcome = write.run(
         connection,
         script,
         on_won,
-        lambda won: guard.take_over(obj, connection, script, won, assign=script.values),
+        lambda won: instance.take_over(obj, connection, script, won, assign=script.values),
     )
     if not outcome:
         memory.remember(obj).fence = outcome
@@ -308,48 +308,6 @@ def assignments(columns: Columns, assigned: Mapping[str, object]) -> tuple[dict[
         if getattr(field, "auto_now", False) and field.attname not in values and written_too:
             values[field.attname] = field.pre_save(SimpleNamespace(), False)  # type: ignore[arg-type]  # needs only setattr
     return values, bumps
-
-
-def clean_key(columns: Columns, key: object) -> Any:
-    """Return the key in the type of its column; ``'1abc'`` must not become 1 in the database.
-
-    Raises:
-        InvalidExpectation: the key does not fit.
-    """
-    fields = columns.model._meta.pk_fields
-    parts = list(key) if isinstance(key, tuple | list) else [key]
-    if len(parts) != len(fields) or None in parts:
-        raise InvalidExpectation(f"{columns.label}: not a primary key [cas-invalid-expectation]")
-    try:
-        cleaned = [_to_python(field, part) for field, part in zip(fields, parts, strict=True)]
-    except (ValidationError, ValueError, TypeError) as error:
-        raise InvalidExpectation(f"{columns.label}: not a primary key [cas-invalid-expectation]") from error
-    return cleaned[0] if len(cleaned) == 1 else tuple(cleaned)
-
-
-def _to_python(field: Any, value: object) -> object:
-    while field.is_relation:
-        field = field.target_field
-    return field.to_python(value)
-
-
-def keys_by_key(columns: Columns, alias: str, key: Any) -> Keys:
-    """Return how to find each table's key from the object's own.
-
-    Along a chain of parents the key is the same; a second parent's is read from its link, which never
-    changes.
-    """
-    concrete: AnyModel = columns.model._meta.concrete_model  # type: ignore[assignment]  # concrete here
-
-    def keys(table: Table) -> list[Any]:
-        path = [] if table.model is concrete else concrete._meta.get_path_to_parent(table.model)
-        if all(step.join_field.primary_key for step in path):
-            return list(key) if isinstance(key, tuple) else [key]
-        names = [field.attname for field in table.keys]
-        row = QuerySet(concrete, using=alias).filter(pk=key).values_list(*names).first()
-        return [None] * len(names) if row is None else list(row)
-
-    return keys
 
 
 update_if_current = raising(try_update_if_current)

@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from django.db.utils import Error
 
@@ -101,6 +102,15 @@ def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = Fa
         if not begun:
             raise
         raise_translated(connection, script, error, provisional)
+
+
+def _lacks_a_row(script: Script) -> bool:
+    """Tell whether a further table of a multi-table object has lost its row."""
+    for step in script.steps:
+        key = {f.attname: value for f, value in zip(step.table.keys, script.keys(step.table), strict=True)}
+        if not QuerySet(step.table.model, using=script.alias).filter(**key).exists():
+            return True
+    return False
 
 
 def raise_translated(
@@ -194,6 +204,8 @@ def refused(connection: BaseDatabaseWrapper, script: Script, provisional: bool) 
     """Find out why no row matched."""
     try:
         verdict, found = diagnose(script.columns, script.alias, script.key, script.belief)
+        if verdict is Verdict.UNDIAGNOSED and len(script.steps) > 1 and _lacks_a_row(script):
+            verdict, found = Verdict.MISSING, None
     except Error as error:
         raise_translated(connection, script, error, provisional)
     return Outcome(

@@ -121,7 +121,6 @@ def test_bulk_create_that_fails_changes_no_object(alias: str) -> None:
     assert slot.save_if_current().record_version == 3
 
 
-@pytest.mark.xfail(strict=True, reason="an ignored object believes version 1 of a row it has not seen")
 def test_ignored_rows_are_not_believed(alias: str) -> None:
     """An object that ``ignore_conflicts`` dropped has never seen the row that was in its way."""
     Slot.objects.create(code="S", label="theirs")

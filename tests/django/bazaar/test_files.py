@@ -77,7 +77,6 @@ def test_a_file_beside_a_field_that_fails(alias: str, stored: Any) -> None:
     assert stored() == []
 
 
-@pytest.mark.xfail(strict=True, reason="an upload stays when a later pre_save fails")
 def test_a_file_before_a_field_that_fails(alias: str, stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A field whose own ``pre_save`` fails: the upload that was stored before it is deleted."""
     upload = Upload.objects.create()

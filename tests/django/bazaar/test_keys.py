@@ -140,7 +140,9 @@ def test_a_relation_as_key(alias: str) -> None:
     assert update_if_current(Profile, owner.pk, expect=Expect(record_version=2), set={"text": "b"})
 
 
-@pytest.mark.xfail(strict=True, reason="the version seen under one key is believed of another")
+@pytest.mark.xfail(strict=True, reason="a documented limit: the version of one key is believed of another")
+    strict=True, reason="a known limit, documented: the version seen under one key is believed of another"
+)
 def test_a_changed_key_does_not_take_over_another_row(alias: str) -> None:
     """The version that was seen belongs to the row it was seen in."""
     slot, other = Slot.objects.create(code="S", label="mine"), Slot.objects.create(code="T", label="theirs")

@@ -71,7 +71,6 @@ def test_a_failing_on_won_leaves_the_object_in_step(alias: str) -> None:
     assert version(order, alias) == 3
 
 
-@pytest.mark.xfail(strict=True, reason="a failing on_won deletes the file that the row names")
 def test_a_failing_on_won_keeps_the_file(alias: str) -> None:
     """The row names the upload, so it must stay in the storage."""
     upload = Upload.objects.create()
@@ -91,7 +90,6 @@ def test_a_failing_post_save_leaves_the_object_in_step(alias: str) -> None:
     order.save()
 
 
-@pytest.mark.xfail(strict=True, reason="the object is new again although its row is there")
 def test_a_failing_post_save_of_an_insert_leaves_the_object_inserted(alias: str) -> None:
     """The row is there: the object keeps its key, and the next save is an UPDATE."""
     order = Order(title="a")
@@ -205,7 +203,6 @@ def test_a_receiver_of_pre_save_that_loses(alias: str) -> None:
     assert after == []
 
 
-@pytest.mark.xfail(strict=True, reason="the guard bumps the row before the receivers of pre_delete run")
 def test_pre_delete_that_saves(alias: str) -> None:
     """A receiver may write a last word into the row that is about to go."""
 

@@ -79,7 +79,6 @@ def test_a_reload_from_the_replica_by_name(lagging: Order) -> None:
         lagging.save()
 
 
-@pytest.mark.xfail(strict=True, reason="refresh_from_db(from_queryset=...) reads where the router reads")
 def test_a_reload_through_a_queryset_reads_the_primary(lagging: Order) -> None:
     """A queryset that names no database does not send the reload to the replica."""
     move(lagging)

@@ -14,7 +14,6 @@ from tests.django.bazaar.models import Car
 from tests.django.shop.models import Novel, Order
 
 
-@pytest.mark.xfail(strict=True, reason="a reload inside the block hides its rollback")
 def test_reloaded_inside_a_block_rolled_back(alias: str) -> None:
     """Won, overtaken and reloaded in one block: after its rollback the version is the row's again."""
     order = Order.objects.create()
@@ -28,7 +27,6 @@ def test_reloaded_inside_a_block_rolled_back(alias: str) -> None:
     assert version(order, alias) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="a reload inside the block hides its rollback")
 def test_a_version_of_a_block_rolled_back_is_not_believed(alias: str) -> None:
     """Rivals may reach the same number: the object must not win over what it has not seen."""
     order = Order.objects.create()
@@ -54,10 +52,7 @@ def test_reloaded_inside_a_block_committed(alias: str) -> None:
     order.save()
 
 
-LINK = pytest.mark.xfail(strict=True, reason="the kept second parent has lost its key")
-
-
-@pytest.mark.parametrize("model", [Novel, pytest.param(Car, marks=LINK)])
+@pytest.mark.parametrize("model", [Novel, Car])
 def test_a_child_deleted_in_a_block_rolled_back(alias: str, model: type[Any]) -> None:
     """Rows, keys and version are back, of every table."""
     obj = model.objects.create()

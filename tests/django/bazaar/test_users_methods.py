@@ -44,7 +44,6 @@ def test_a_save_that_swallows_conflicts(alias: str) -> None:
     assert Swallowing.objects.get().save_if_current().record_version == 5
 
 
-@pytest.mark.xfail(strict=True, reason="judged undiagnosed and not fenced when save() hides the fence")
 def test_a_swallowed_refusal_of_a_fenced_object(alias: str) -> None:
     """Refused before: the verb is refused again, even though ``save`` would hide it."""
     thing = Swallowing.objects.create()

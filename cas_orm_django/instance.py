@@ -1,0 +1,108 @@
+"""An object and its row: where it lives, what it believes, and how it falls in step after a win."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db import models, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
+from cas_orm.belief import Belief, exact, resolve
+from cas_orm_django import memory
+from cas_orm_django.belief import FieldBelief, Where
+from cas_orm_django.columns import Columns, Table
+from cas_orm_django.memory import ABSENT
+from cas_orm_django.script import Script
+
+
+def believed(
+    obj: models.Model, columns: Columns, expect: Expect | None, where: Where | None, *, version: bool = True
+) -> FieldBelief:
+    """Return what an object's verb believes: the numbers it last saw, and what the caller adds.
+
+    Raises:
+        MissingExpectation: the version, or an explicit None, was never seen.
+        ErrRecordVersionConflict: the object lost track of its row's version.
+    """
+    explicit = expect is not None and expect.record_version is not UNSET
+    remembered = memory.recall(obj)
+    if remembered is not None and (version or explicit):
+        remembered.check_version_known()
+    seen: FieldBelief = Belief()
+    if version and not explicit:
+        value = obj.__dict__.get(columns.version.attname, ABSENT)
+        if value is ABSENT:
+            raise MissingExpectation(
+                f"{columns.label} {obj.pk}: the version was not loaded, so there is nothing to compare; "
+                "reload the object [cas-no-expectation]"
+            )
+        seen.version = exact("record_version", value, columns.version_maximum)
+    maximum = columns.generation_maximum
+    if columns.generation is not None and maximum is not None and (expect is None or expect.run_seq is UNSET):
+        value = obj.__dict__.get(columns.generation.attname, ABSENT)
+        if value is not ABSENT:
+            seen.generation = exact("run_seq", value, maximum)
+    return resolve(columns, expect, where, seen)
+
+
+def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
+    """Return how to find each table's key on the object."""
+    return lambda table: [getattr(obj, key.attname) for key in table.keys]
+
+
+def alias_of(obj: models.Model, using: str | None) -> str:
+    """Return the database to write to: the router's choice, which an explicit one must equal."""
+    chosen: str = router.db_for_write(type(obj), instance=obj)
+    if obj._state.adding:
+        return using or chosen
+    if using is not None and using != chosen:
+        raise InvalidExpectation(
+            f"{obj._meta.label} belongs to {chosen!r}; its version says nothing about {using!r} "
+            "[cas-invalid-expectation]"
+        )
+    return chosen
+
+
+def take_over(
+    obj: models.Model,
+    connection: BaseDatabaseWrapper,
+    script: Script,
+    outcome: Outcome,
+    assign: Mapping[str, object] | None = None,
+) -> None:
+    """Bring the object in step with the row that it has just won; ``assign`` are a verb's given values."""
+    columns, attributes = script.columns, obj.__dict__
+    before = memory.Snapshot(obj, columns.identity) if connection.in_atomic_block else None
+    for name, value in (assign or {}).items():
+        setattr(obj, name, value)
+    for step in script.steps:
+        for field in step.unseen:
+            if field in script.answered:
+                attributes[field.attname] = script.answered[field]
+            else:
+                attributes.pop(field.attname, None)
+    if columns.token is not None and script.token is not None:
+        attributes[columns.token.attname] = script.token
+    if script.hands_over and columns.generation is not None:
+        attributes[columns.generation.attname] = outcome.run_seq
+    _take_version(obj, script, outcome)
+    obj._state.db = script.alias
+    obj._state.adding = False
+    if before is not None:
+        memory.mark_won(obj, connection, before)
+
+
+def _take_version(obj: models.Model, script: Script, outcome: Outcome) -> None:
+    """Advance the version only as far as the object can vouch for its other attributes."""
+    name = script.columns.version.attname
+    seen = obj.__dict__.get(name, ABSENT)
+    if script.belief.version is not None:
+        obj.__dict__[name] = outcome.record_version
+    elif seen is ABSENT:
+        return
+    elif isinstance(seen, int) and outcome.record_version == seen + script.bumps:
+        obj.__dict__[name] = outcome.record_version
+    else:
+        memory.remember(obj).lose_track(outcome, seen if isinstance(seen, int) else None)

@@ -1,0 +1,69 @@
+"""A verb's request on its way to the write, through the user's own ``save()`` or ``delete()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import models
+
+from cas_orm import UNSET, ConflictError, Expect, Outcome, Verdict
+from cas_orm_django import memory, write
+from cas_orm_django.belief import Where
+from cas_orm_django.columns import columns_of
+
+
+@dataclass(slots=True)
+class Parked:
+    """What the caller of a verb asked for, on its way to the write through the user's own methods."""
+
+    expect: Expect | None = None
+    where: Where | None = None
+    on_won: write.OnWon | None = None
+    update_fields: frozenset[str] | None = None
+    outcome: Outcome | None = None
+    error: ConflictError | None = None
+
+    def names_version(self) -> bool:
+        """Tell whether the caller vouches for a version."""
+        return self.expect is not None and self.expect.record_version is not UNSET
+
+
+def through_own_method(
+    obj: models.Model, request: Parked, method: Callable[[], object], verb: str
+) -> Outcome:
+    """Run the user's own method with the request parked, and bring its outcome back."""
+    memory.remember(obj).parked = request
+    try:
+        method()
+    except ConflictError as error:
+        if error is not request.error or request.outcome is None:
+            raise
+    finally:
+        memory.remember(obj).parked = None
+    if request.outcome is not None:
+        return request.outcome
+    label = columns_of(type(obj)).label
+    return Outcome(Verdict.UNDIAGNOSED, label, obj.pk, verb=verb)  # the user's method wrote nothing
+
+
+def unpark(obj: models.Model) -> Parked:
+    """Take the parked request; a plain save() has none. The first write of the object consumes it."""
+    remembered = memory.recall(obj)
+    if remembered is None or remembered.parked is None:
+        return Parked()
+    request, remembered.parked = remembered.parked, None
+    return request
+
+
+def check_fence(obj: models.Model) -> None:
+    """Repeat an earlier refusal, unless the object is about to become another row."""
+    remembered = memory.settle_marks(obj)
+    if remembered is not None and not is_new(obj):
+        remembered.check_fence()
+
+
+def is_new(obj: models.Model) -> bool:
+    """Tell whether a save would be an INSERT: as Django sees it, or for want of a key."""
+    pk = obj.pk
+    return obj._state.adding or pk is None or (isinstance(pk, tuple) and None in pk)
