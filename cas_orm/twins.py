@@ -12,6 +12,12 @@ from cas_orm.outcome import Outcome
 P = ParamSpec("P")
 
 
+def writes(verb: Callable[P, Outcome]) -> Callable[P, Outcome]:
+    """Mark a verb as Django marks save() and delete(): never to be called from a template."""
+    verb.alters_data = True  # type: ignore[attr-defined]
+    return verb
+
+
 def raising(verb: Callable[P, Outcome]) -> Callable[P, Outcome]:
     """Return ``x`` for ``try_x``: the same, but a refusal is raised."""
     named = verb.__name__.removeprefix("try_")

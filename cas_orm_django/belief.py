@@ -25,6 +25,11 @@ Where: TypeAlias = Q | Expression
 FieldBelief: TypeAlias = Belief["AnyField"]
 
 
+def clean_where(where: Where | None) -> Where | None:
+    """Return no condition for an empty ``Q``, which says nothing."""
+    return None if isinstance(where, Q) and not where else where
+
+
 def condition(columns: Columns, name: str, value: object) -> tuple[str, AnyField, object]:
     """Return name, field and typed value of one believed column.
 

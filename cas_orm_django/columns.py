@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db import models
 
-from cas_orm import InvalidExpectation
-from cas_orm_django.belief import condition
+from cas_orm import Expect, InvalidExpectation
+from cas_orm.belief import resolve
+from cas_orm_django.belief import FieldBelief, Where, clean_where, condition
 
 if TYPE_CHECKING:
     from cas_orm_django.script import Part
@@ -100,6 +101,12 @@ class Columns:
         """The largest number that the generation's column holds; None when there is none."""
         return None if self.generation is None else maximum_of(self.generation)
 
+    def belief(
+        self, expect: Expect | None, where: Where | None, seen: FieldBelief | None = None
+    ) -> FieldBelief:
+        """Check a belief against the model; what is explicit replaces what was seen."""
+        return resolve(self, expect, clean_where(where), seen)
+
     def condition(self, name: str, value: object) -> tuple[str, AnyField, object]:
         """Return name, field and typed value of one believed column."""
         return condition(self, name, value)
@@ -136,17 +143,31 @@ class Columns:
 
     @cached_property
     def wraps_save(self) -> bool:
-        """Whether the class, or a base of the user's, has its own save() or save_base()."""
-        from cas_orm_django.mixins import CasVerbsMixin
-
-        return self.model.save is not models.Model.save or self.model.save_base is not CasVerbsMixin.save_base
+        """Whether a base of the user's has its own save() or save_base(), before or behind the guard."""
+        return not (self._is_guards("save") and self._is_guards("save_base"))
 
     @cached_property
     def wraps_delete(self) -> bool:
-        """Whether the class, or a base of the user's, has its own delete()."""
+        """Whether the class, or a base of the user's before the guard, has its own delete()."""
+        return self._definer("delete", 0) is not self._guard
+
+    @cached_property
+    def deletes_as_django(self) -> bool:
+        """Whether what stands behind the guard is Django's own delete(), not a base's of the user's."""
+        return self._definer("delete", 1) is models.Model
+
+    @property
+    def _guard(self) -> type:
         from cas_orm_django.mixins import CasVerbsMixin
 
-        return self.model.delete is not CasVerbsMixin.delete
+        return CasVerbsMixin
+
+    def _is_guards(self, name: str) -> bool:
+        return self._definer(name, 0) is self._guard and self._definer(name, 1) is models.Model
+
+    def _definer(self, name: str, position: int) -> type:
+        """Return the class that defines the method that runs first, second, … of this name."""
+        return [c for c in self.model.__mro__ if name in vars(c)][position]
 
     def writable(self, name: str) -> AnyField:
         """Return the field that a verb may write under this name.
@@ -206,6 +227,8 @@ def columns_of(model: AnyModel) -> Columns:
     if generation is not None and owner_of(generation) is not owner:
         raise ImproperlyConfigured(f"{model._meta.label}: version and generation must be in one table")
     token = _role(model, "cas_token_field")
+    if token is not None and owner_of(token) is not owner:
+        raise ImproperlyConfigured(f"{model._meta.label}: version and write token must be in one table")
     roles = {version, generation, token}
     names = frozenset(getattr(model, "cas_unversioned_fields", ()))
     fields = model._meta.concrete_fields

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from django.db import connections, models
 from django.db.models.deletion import Collector
 
-from cas_orm import Expect, MissingExpectation, Outcome
+from cas_orm import Expect, Outcome
 from cas_orm_django import memory, write
 from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import Columns, columns_of
 from cas_orm_django.instance import alias_of, believed, keys_of
-from cas_orm_django.parked import Parked, through_own_method, unpark
+from cas_orm_django.parked import Parked, check_fence, need_row, through_own_method, unpark
 from cas_orm_django.script import delete_script, update_script
 
 Cascade: TypeAlias = Callable[..., tuple[int, dict[str, int]]]
@@ -35,6 +35,7 @@ def try_delete(
 ) -> Outcome:
     """Delete the object if its row is still as believed; see `CasVerbsMixin.try_delete_if_current`."""
     columns = columns_of(type(obj))
+    check_fence(obj)
     request = Parked(expect, where, on_won)
     options: dict[str, Any] = {} if using is None else {"using": using}
     if columns.wraps_delete:
@@ -65,24 +66,19 @@ def _delete(
     using: str | None,
     cascade: Callable[[str], tuple[int, dict[str, int]]],
 ) -> tuple[Outcome, tuple[int, dict[str, int]]]:
-    remembered = memory.settle_marks(obj)
-    if remembered is not None:
-        remembered.check_fence()
+    check_fence(obj)
     key = obj.pk
     if key is None or (isinstance(key, tuple) and None in key):
         raise ValueError(f"{columns.label} object cannot be deleted because it has no primary key")
-    if obj._state.adding and not request.names_version():
-        raise MissingExpectation(
-            f"{columns.label}: an object that was never read has no version to compare [cas-no-expectation]"
-        )
+    need_row(obj, vouched=request.names_version())
     alias = alias_of(obj, using)
     connection = connections[alias]
     belief = believed(obj, columns, request.expect, request.where)
     counts = [(1, {columns.label: 1})]
     token = None if columns.token is None else os.urandom(16)
-    if Collector(using=alias, origin=obj).can_fast_delete(obj):
+    if columns.deletes_as_django and Collector(using=alias, origin=obj).can_fast_delete(obj):
         script = delete_script(columns, connection, key, keys_of(obj), belief)
-        script.token = token
+        script.token = token  # not written, but it lets settle() send the statement again
     else:
         script = update_script(columns, connection, key, keys_of(obj), belief, {}, verb="delete", token=token)
         script.after = lambda: counts.append(_cascade(obj, columns, belief, lambda: cascade(alias)))

@@ -77,7 +77,9 @@ def _is_old_snapshot(connection: BaseDatabaseWrapper, found: dict[str, object], 
     """
     if connection.vendor != "postgresql" or not in_transaction(connection):
         return False
-    isolation = getattr(connection, "isolation_level", None)
-    if getattr(isolation, "name", "") not in ("REPEATABLE_READ", "SERIALIZABLE"):
+    if all(int(str(found[role])) >= number for role, number in belief.numbers().items()):
         return False
-    return any(int(str(found[role])) < int(str(number)) for role, number in belief.numbers().items())
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_isolation")
+        (isolation,) = cursor.fetchone()
+    return isolation in ("repeatable read", "serializable")

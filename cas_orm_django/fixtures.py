@@ -29,5 +29,5 @@ def never_lower(sender: type[models.Model], instance: models.Model, raw: bool, u
     row = rows.values_list(*(f.attname for f in fields)).first()
     for field, number in zip(fields, row or (), strict=False):
         given = getattr(instance, field.attname)
-        if given is None or given <= number:
+        if type(given) is not int or given <= number:
             setattr(instance, field.attname, number + 1)

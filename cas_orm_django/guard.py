@@ -28,7 +28,7 @@ from cas_orm_django import memory, write
 from cas_orm_django.belief import Where
 from cas_orm_django.columns import AnyField, Columns, columns_of, generated
 from cas_orm_django.instance import alias_of, believed, keys_of, take_over
-from cas_orm_django.parked import Parked, check_fence, is_new, through_own_method, unpark
+from cas_orm_django.parked import Parked, check_fence, is_new, need_row, through_own_method, unpark
 from cas_orm_django.presave import Taken
 from cas_orm_django.script import update_script
 from cas_orm_django.transactions import in_transaction
@@ -47,7 +47,9 @@ def try_save(
     columns = columns_of(type(obj))
     check_fence(obj)
     names = None if update_fields is None else frozenset(update_fields)
-    request = Parked(expect, where, on_won, names)
+    request = Parked(expect, where, on_won)
+    if (remembered := memory.recall(obj)) is not None and remembered.parked is not None:
+        return _update(obj, columns, request, names, using)  # called from the user's own save()
     indirect = columns.wraps_save or obj._state.fields_cache or (is_new(obj) and not request.names_version())
     if not indirect or (names is not None and not names):
         return _update(obj, columns, request, names, using)
@@ -100,6 +102,8 @@ def _insert(
     alias = using or router.db_for_write(type(obj), instance=obj)
     before = memory.Snapshot(obj, columns.identity)
     start_afresh(obj, columns)
+    remembered = memory.recall(obj)
+    marks = len(remembered.marks) if remembered is not None else 0
     obj._state.adding = True
     try:
         original(using=alias, force_insert=(models.Model,))
@@ -108,7 +112,7 @@ def _insert(
             before.restore(obj)
         else:
             memory.start_again(obj)
-            memory.mark_won(obj, connections[alias], before)
+            memory.mark_won(obj, connections[alias], before, marks)
     generation = None if columns.generation is None else obj.__dict__.get(columns.generation.attname)
     provisional = in_transaction(connections[alias])
     outcome = Outcome(Verdict.WON, columns.label, obj.pk, {}, None, 1, generation, provisional, verb="save")
@@ -135,10 +139,7 @@ def _update(
     remembered = memory.recall(obj)
     if remembered is not None:
         remembered.check_fence()
-    if is_new(obj) and not request.names_version():
-        raise MissingExpectation(
-            f"{columns.label}: an object that is being added has no version to compare [cas-no-expectation]"
-        )
+    need_row(obj, vouched=request.names_version())
     alias = alias_of(obj, using)
     connection = connections[alias]
     fields, bumps = _fields(obj, columns, update_fields)
@@ -154,11 +155,11 @@ def _update(
     pre_save.send(**signal)
     taken = Taken(obj)
     token = None if columns.token is None else os.urandom(16)
-    won = False
+    keep = False
 
     def in_step(outcome: Outcome) -> None:
-        nonlocal won
-        won = True
+        nonlocal keep
+        keep = True
         take_over(obj, connection, script, outcome)
 
     try:
@@ -175,17 +176,20 @@ def _update(
             token=token,
             whole=update_fields is None,
         )
-        outcome = write.run(connection, script, request.on_won, in_step)
+        outcome = write.attempt(connection, script, request.on_won, in_step)
     except UnknownOutcome:
-        won = True  # perhaps: the row may name the file that was just stored
+        keep = True  # the row may name the file that was just stored
         raise
     finally:
-        if not won:
+        if not keep:
             taken.put_back()
     if not outcome:
         memory.remember(obj).fence = outcome
         return outcome
-    post_save.send(created=False, **signal)
+    try:
+        post_save.send(created=False, **signal)
+    finally:
+        write.call_on_won(outcome, request.on_won, alias)
     return outcome
 
 

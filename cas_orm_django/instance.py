@@ -9,12 +9,13 @@ from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
-from cas_orm.belief import Belief, exact, resolve
+from cas_orm.belief import Belief, exact
 from cas_orm_django import memory
 from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import Columns, Table
 from cas_orm_django.memory import ABSENT
 from cas_orm_django.script import Script
+from cas_orm_django.transactions import in_transaction
 
 
 def believed(
@@ -40,11 +41,12 @@ def believed(
             )
         seen.version = exact("record_version", value, columns.version_maximum)
     maximum = columns.generation_maximum
-    if columns.generation is not None and maximum is not None and (expect is None or expect.run_seq is UNSET):
+    named = expect is not None and expect.run_seq is not UNSET
+    if columns.generation is not None and maximum is not None and not named and not obj._state.adding:
         value = obj.__dict__.get(columns.generation.attname, ABSENT)
         if value is not ABSENT:
             seen.generation = exact("run_seq", value, maximum)
-    return resolve(columns, expect, where, seen)
+    return columns.belief(expect, where, seen)
 
 
 def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
@@ -74,7 +76,7 @@ def take_over(
 ) -> None:
     """Bring the object in step with the row that it has just won; ``assign`` are a verb's given values."""
     columns, attributes = script.columns, obj.__dict__
-    before = memory.Snapshot(obj, columns.identity) if connection.in_atomic_block else None
+    before = memory.Snapshot(obj, columns.identity) if in_transaction(connection) else None
     for name, value in (assign or {}).items():
         setattr(obj, name, value)
     for step in script.steps:
@@ -87,6 +89,10 @@ def take_over(
         attributes[columns.token.attname] = script.token
     if script.hands_over and columns.generation is not None:
         attributes[columns.generation.attname] = outcome.run_seq
+    elif obj._state.adding and columns.generation is not None:  # it had a default, not the row's
+        attributes.pop(columns.generation.attname, None)
+        if outcome.run_seq is not None:
+            attributes[columns.generation.attname] = outcome.run_seq
     _take_version(obj, script, outcome)
     obj._state.db = script.alias
     obj._state.adding = False
@@ -98,11 +104,14 @@ def _take_version(obj: models.Model, script: Script, outcome: Outcome) -> None:
     """Advance the version only as far as the object can vouch for its other attributes."""
     name = script.columns.version.attname
     seen = obj.__dict__.get(name, ABSENT)
-    if script.belief.version is not None:
-        obj.__dict__[name] = outcome.record_version
-    elif seen is ABSENT:
-        return
-    elif isinstance(seen, int) and outcome.record_version == seen + script.bumps:
-        obj.__dict__[name] = outcome.record_version
+    believed, new = script.belief.version, outcome.record_version
+    if believed is not None:
+        obj.__dict__[name] = new
+        in_step = script.whole or believed == seen
+    elif isinstance(seen, int):
+        in_step = new == seen + script.bumps
+        obj.__dict__[name] = new if in_step else seen
     else:
+        return
+    if not in_step:
         memory.remember(obj).lose_track(outcome, seen if isinstance(seen, int) else None)

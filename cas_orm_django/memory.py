@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cas_orm import Outcome
+from cas_orm import Outcome, Verdict
 from cas_orm import memory as core
+from cas_orm_django.transactions import in_transaction
 
 if TYPE_CHECKING:
     from cas_orm_django.parked import Parked
@@ -30,10 +31,11 @@ _ADDING: Final = "_state.adding"
 class Fate:
     """How the transaction, or savepoint, around some writes ended. Shared by all its objects."""
 
-    __slots__ = ("__weakref__", "callback", "committed")
+    __slots__ = ("__weakref__", "callback", "committed", "sure")
 
-    def __init__(self) -> None:
+    def __init__(self, *, sure: bool) -> None:
         self.committed = False
+        self.sure = sure
         self.callback: weakref.ref[_Commit] | None = None
 
     def __deepcopy__(self, memo: object) -> Fate:
@@ -64,14 +66,14 @@ def fate_of(connection: BaseDatabaseWrapper) -> Fate | None:
     The callback goes first, so that a failing hook of somebody else cannot drop it; in Django's TestCase,
     which counts the captured hooks from the end, it goes last.
     """
-    if not connection.in_atomic_block:
+    if not in_transaction(connection):
         return None
     savepoints = set(connection.savepoint_ids)
     hooks: list[Any] = connection.run_on_commit
     for known, hook, _ in (*hooks[:1], *hooks[-1:]):
         if isinstance(hook, _Commit) and known == savepoints:
             return hook.fate
-    fate = Fate()
+    fate = Fate(sure=connection.in_atomic_block)
     first = len(hooks) if _in_test_case(connection) else 0
     hooks.insert(first, (savepoints, _Commit(fate), True))
     return fate
@@ -103,8 +105,9 @@ class Snapshot:
                 obj.__dict__.pop(name, None)
             else:
                 obj.__dict__[name] = value
-        for link in obj._meta.parents.values():
-            if link is not None and link.is_cached(obj):
+        links: list[Any] = [link for link in obj._meta.parents.values() if link is not None]
+        for link in links:
+            if link.is_cached(obj):
                 link.delete_cached_value(obj)  # its key went with the row
         if only_if is None or obj._state.adding == only_if.get(_ADDING):
             obj._state.adding = self.adding
@@ -120,6 +123,12 @@ class Mark:
         self.fate = fate
         self.before = before
         self.after: dict[str, object] = {}
+
+    def copied(self) -> Mark:
+        """Return the mark of a copy of the object."""
+        copy = Mark(self.fate, self.before)
+        copy.after = dict(self.after)
+        return copy
 
 
 class Memory(core.Memory):
@@ -138,8 +147,16 @@ class Memory(core.Memory):
         self.parked: Parked | None = None
 
     def copied(self) -> Memory:
-        """Return what a copy or a pickle of the object keeps: no marks, no parked belief."""
-        return Memory(self.fence, self.doubt)
+        """Return what a copy of the object keeps: everything but the parked belief."""
+        copy = Memory(self.fence, self.doubt)
+        copy.marks = [mark.copied() for mark in self.marks]
+        return copy
+
+    def __deepcopy__(self, memo: object) -> Memory:
+        return self.copied()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Memory, (self.fence, self.doubt))  # a pickle outlives the transaction: no marks
 
 
 def recall(obj: models.Model) -> Memory | None:
@@ -161,33 +178,60 @@ def settle_marks(obj: models.Model) -> Memory | None:
     if memory is None or not memory.marks:
         return memory
     marks = memory.marks
+    last = marks[-1].fate
+    if not last.committed and not last.rolled_back:
+        return memory  # a savepoint takes the newest marks with it: while the last one is open, all are
     dead = next((i for i, mark in enumerate(marks) if mark.fate.rolled_back), None)
-    if dead is not None:
+    if dead is not None and marks[dead].fate.sure:
         marks[dead].before.restore(obj, only_if=marks[-1].after)
         memory.doubt = marks[dead].before.doubt
+        del marks[dead:]
+    elif dead is not None:  # autocommit off, no atomic(): committed or rolled back, nobody knows
+        memory.lose_track(Outcome(Verdict.UNDIAGNOSED, obj._meta.label, obj.pk), None)
         del marks[dead:]
     memory.marks = [mark for mark in marks if not mark.fate.committed]
     return memory
 
 
-def mark_won(obj: models.Model, connection: BaseDatabaseWrapper, before: Snapshot) -> None:
-    """Remember a win that an outer rollback would undo. In autocommit there is nothing to remember."""
+def has_written(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether the transaction that is open now has written through the library."""
+    return any(isinstance(hook[1], _Commit) for hook in connection.run_on_commit)
+
+
+def mark_won(
+    obj: models.Model, connection: BaseDatabaseWrapper, before: Snapshot, position: int | None = None
+) -> None:
+    """Remember a win that an outer rollback would undo. In autocommit there is nothing to remember.
+
+    Args:
+        obj: the object, already in step.
+        connection: the one that wrote.
+        before: the object as it was.
+        position: how many marks there were before the write, when signal handlers may have written since.
+    """
     fate = fate_of(connection)
     if fate is None:
         return
     marks = remember(obj).marks
-    if not marks or marks[-1].fate is not fate:
-        marks.append(Mark(fate, before))
-    mark = marks[-1]
+    since = marks[-1:] if position is None else marks[position : position + 1]
+    if since and since[0].fate is fate:
+        mark = since[0]
+        if position is not None:
+            mark.before = before
+    else:
+        mark = Mark(fate, before)
+        marks.insert(len(marks) if position is None else position, mark)
     for name, value in before.values.items():
         mark.before.values.setdefault(name, value)
-        mark.after[name] = obj.__dict__.get(name, ABSENT)
-    mark.after[_ADDING] = obj._state.adding
+        marks[-1].after[name] = obj.__dict__.get(name, ABSENT)
+    marks[-1].after[_ADDING] = obj._state.adding
 
 
 def start_again(obj: models.Model) -> None:
     """Forget another row's past: the object is about to be inserted as a new one."""
-    obj._state.__dict__.pop(_SLOT, None)
+    memory = recall(obj)
+    if memory is not None:
+        memory.reloaded()
 
 
 def state_for_copy(state: dict[str, Any]) -> dict[str, Any]:

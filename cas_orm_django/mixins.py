@@ -9,7 +9,7 @@ from django.db import models, router
 from django.db.models.signals import pre_save
 
 from cas_orm import Expect, Outcome
-from cas_orm.twins import raising
+from cas_orm.twins import raising, writes
 from cas_orm_django import deleting, fixtures, guard, memory, seen, verbs
 from cas_orm_django.query import CasManager
 from cas_orm_django.twins import hop
@@ -74,6 +74,7 @@ class CasVerbsMixin(models.Model):
 
     # -- verbs -------------------------------------------------------------------------------------------
 
+    @writes
     def try_save_if_current(
         self,
         *,
@@ -115,6 +116,7 @@ class CasVerbsMixin(models.Model):
     asave_if_current = hop(save_if_current)
     atry_save_if_current = hop(try_save_if_current)
 
+    @writes
     def try_delete_if_current(
         self,
         *,
@@ -146,6 +148,7 @@ class CasVerbsMixin(models.Model):
     adelete_if_current = hop(delete_if_current)
     atry_delete_if_current = hop(try_delete_if_current)
 
+    @writes
     def try_update_if_current(
         self,
         *,
@@ -181,6 +184,7 @@ class CasVerbsMixin(models.Model):
     aupdate_if_current = hop(update_if_current)
     atry_update_if_current = hop(try_update_if_current)
 
+    @writes
     def _try_new_generation_if_current(
         self,
         *,
@@ -223,6 +227,13 @@ class CasVerbsMixin(models.Model):
     atry_new_generation_if_current = _generation(hop(_try_new_generation_if_current))
 
     # -- the guard ---------------------------------------------------------------------------------------
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save as ``Model.save`` does; an outer rollback that undid an earlier save is noticed first."""
+        memory.settle_marks(self)
+        super().save(*args, **kwargs)
+
+    save.alters_data = True  # type: ignore[attr-defined]  # as Django marks its own
 
     def save_base(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import models
 
-from cas_orm import UNSET, ConflictError, Expect, Outcome, Verdict
+from cas_orm import UNSET, ConflictError, Expect, MissingExpectation, Outcome, Verdict
 from cas_orm_django import memory, write
 from cas_orm_django.belief import Where
 from cas_orm_django.columns import columns_of
@@ -20,7 +20,6 @@ class Parked:
     expect: Expect | None = None
     where: Where | None = None
     on_won: write.OnWon | None = None
-    update_fields: frozenset[str] | None = None
     outcome: Outcome | None = None
     error: ConflictError | None = None
 
@@ -61,6 +60,21 @@ def check_fence(obj: models.Model) -> None:
     remembered = memory.settle_marks(obj)
     if remembered is not None and not is_new(obj):
         remembered.check_fence()
+
+
+def need_row(obj: models.Model, *, vouched: bool) -> None:
+    """Refuse an object that has no key, or no version that was seen or is vouched for.
+
+    Raises:
+        MissingExpectation: there is nothing to compare with.
+    """
+    key = obj.pk
+    keyless = key is None or (isinstance(key, tuple) and None in key)
+    if keyless or (obj._state.adding and not vouched):
+        raise MissingExpectation(
+            f"{obj._meta.label}: an object that is being added has no row, and no version to compare "
+            "[cas-no-expectation]"
+        )
 
 
 def is_new(obj: models.Model) -> bool:

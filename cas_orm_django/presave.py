@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from django.core.files.base import ContentFile
 from django.db import models
 
 from cas_orm_django.columns import AnyField
@@ -47,6 +48,7 @@ class Taken:
         for file, name in self._files:
             if file._committed and file.name:
                 with suppress(OSError):
+                    _keep_content(file)
                     file.storage.delete(file.name)
             file.name = name
             file._committed = False
@@ -55,3 +57,10 @@ class Taken:
                 self._obj.__dict__.pop(name, None)
             else:
                 self._obj.__dict__[name] = value
+
+
+def _keep_content(file: Any) -> None:
+    """Read an upload back that the storage took by moving it: the object still needs it."""
+    if hasattr(file.file, "temporary_file_path"):
+        with file.storage.open(file.name) as stored:
+            file.file = ContentFile(stored.read())

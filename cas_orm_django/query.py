@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.db import connections, models
 from django.db.models import F
+from django.db.models.constants import LOOKUP_SEP
 
 from cas_orm import Expect, InvalidExpectation, Outcome, Verdict
-from cas_orm.twins import raising
+from cas_orm.twins import raising, writes
 from cas_orm_django import guard, memory, verbs
 from cas_orm_django.belief import Where
 from cas_orm_django.columns import Columns, columns_of
+from cas_orm_django.transactions import own_transaction
 from cas_orm_django.twins import hop
 from cas_orm_django.write import OnWon
 
@@ -42,7 +44,15 @@ class CasQuerySet(models.QuerySet[M]):
             kwargs[columns.version.name] = F(columns.version.name) + 1
         if columns.token is not None:
             kwargs[columns.token.name] = os.urandom(16)
-        return super().update(**kwargs)
+        self._for_write = True
+        connection = connections[self.db]
+        if len(columns.tables) > 1:  # Django sends one UPDATE a table, the version's last
+            with own_transaction(self.db):
+                rows = super().update(**kwargs)
+        else:
+            rows = super().update(**kwargs)
+        memory.fate_of(connection)
+        return rows
 
     update.alters_data = True  # type: ignore[attr-defined]  # as Django marks its own
 
@@ -115,17 +125,33 @@ class CasQuerySet(models.QuerySet[M]):
 
     def only(self, *fields: str) -> CasQuerySet[M]:
         """Load only these fields, and version and generation."""
-        return super().only(*fields, *_kept(columns_of(self.model))) if fields else super().only()
+        if not fields:
+            return super().only()
+        related = (name for field in fields for name in _kept_behind(self.model, field))
+        return super().only(*dict.fromkeys([*fields, *_kept(columns_of(self.model)), *related]))
 
     def defer(self, *fields: str | None) -> CasQuerySet[M]:
         """Defer these fields, but never version or generation."""
         kept = _kept(columns_of(self.model))
-        deferred = [cast(str, name) for name in fields if name not in kept]
+        behind = {name for field in fields if field for name in _kept_behind(self.model, field)}
+        deferred = [cast(str, name) for name in fields if name not in kept and name not in behind]
         return super().defer(*deferred) if deferred or not fields else self.all()
 
 
 def _kept(columns: Columns) -> list[str]:
     return [f.name for f in (columns.version, columns.generation) if f is not None]
+
+
+def _kept_behind(model: type[models.Model], name: str) -> list[str]:
+    """Name version and generation of the CAS model that a name with ``__`` reaches."""
+    from cas_orm_django.mixins import CasVerbsMixin
+
+    *path, _ = name.split(LOOKUP_SEP)
+    for step in path:
+        model = cast("type[models.Model]", model._meta.get_field(step).related_model)
+    if not path or not issubclass(model, CasVerbsMixin):
+        return []
+    return [LOOKUP_SEP.join([*path, kept]) for kept in _kept(columns_of(model))]
 
 
 def _only_unversioned(columns: Columns, names: Iterable[str]) -> bool:
@@ -164,6 +190,7 @@ class CasManager(_Manager[M]):
     A manager's own filters do not narrow the verbs: they write the row that the key names.
     """
 
+    @writes
     def try_update_if_current(
         self,
         key: object,
@@ -183,6 +210,7 @@ class CasManager(_Manager[M]):
     aupdate_if_current = hop(update_if_current)
     atry_update_if_current = hop(try_update_if_current)
 
+    @writes
     def try_new_generation_if_current(
         self,
         key: object,
@@ -202,6 +230,7 @@ class CasManager(_Manager[M]):
     anew_generation_if_current = hop(new_generation_if_current)
     atry_new_generation_if_current = hop(try_new_generation_if_current)
 
+    @writes
     def try_delete_if_current(
         self,
         key: object,

@@ -82,6 +82,7 @@ class Script:
         bumps: whether the version rises.
         hands_over: whether the generation rises.
         token: the write token that the statement carries, if the model has one.
+        whole: whether everything that the object has loaded is written.
         after: what the ORM does in the same transaction once the row is won (a cascading delete).
         answered: what the database handed back, by field.
     """
@@ -97,6 +98,7 @@ class Script:
     bumps: bool = True
     hands_over: bool = False
     token: bytes | None = None
+    whole: bool = False
     after: Callable[[], object] | None = None
     answered: dict[AnyField, object] = field(default_factory=dict)
 
@@ -157,7 +159,9 @@ def update_script(
             params += belief_params(connection, belief)
             params += where_params
         steps.append(Step(part.plan, params, part.table, part.unseen))
-    return Script(columns, connection.alias, key, keys, belief, verb, values, steps, bumps, hands_over, token)
+    return Script(
+        columns, connection.alias, key, keys, belief, verb, values, steps, bumps, hands_over, token, whole
+    )
 
 
 def delete_script(
@@ -207,6 +211,8 @@ def _parts(
         else:
             if rises.token and columns.token is not None:
                 assigned.append((columns.token, compiled_value(connection, columns.token, b"").sql))
+            if not assigned and not rises.fields(columns):
+                assigned = _assigned_to_itself(connection, table)
             asked = [*unseen, *_unknown_numbers(columns, connection, belief)]
             plan = update_plan(
                 connection,
@@ -237,7 +243,8 @@ def _unknown_numbers(
     """Name the numbers that the belief does not give away, so that the database has to.
 
     On PostgreSQL the version is always asked for: it costs nothing there, and a BEFORE trigger may have
-    raised it further. On SQLite asking costs a third of the statement, and triggers cannot change it.
+    raised it further. On SQLite asking costs a third of the statement, and a trigger that bumps as well runs
+    after it: the object's next write is then refused.
     """
     if belief.version is None or connection.vendor == "postgresql":
         yield columns.version

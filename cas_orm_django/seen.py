@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 
-from cas_orm import MissingExpectation
+from cas_orm import MissingExpectation, Outcome, Verdict
 from cas_orm_django import memory
 from cas_orm_django.columns import AnyModel, Columns, columns_of
 
@@ -23,13 +23,14 @@ def seen(obj: models.Model, names: Sequence[str]) -> Mapping[str, object]:
     """
     columns = columns_of(type(obj))
     remembered = memory.settle_marks(obj)
+    doubtful = remembered is not None and remembered.doubt is not None
     if obj._state.adding:
         raise MissingExpectation(f"{columns.label}: the object was never read [cas-no-expectation]")
     asked = names or (["record_version"] if columns.generation is None else ["record_version", "run_seq"])
     values: dict[str, object] = {}
     for name in asked:
         role, attname = _address(columns, name)
-        if attname not in obj.__dict__ or (role == "record_version" and remembered and remembered.doubt):
+        if attname not in obj.__dict__ or (role == "record_version" and doubtful):
             raise MissingExpectation(f"{columns.label}.{name} was not loaded [cas-no-expectation]")
         values[role] = obj.__dict__[attname]
     return values
@@ -49,26 +50,47 @@ def reloading(obj: models.Model, names: Sequence[str] | None) -> Iterator[None]:
     """Let a reload renew the belief only when it names the version, or everything.
 
     A bumping queryset always loads version and generation. On a partial reload the object must not take
-    them over: its other attributes are still those of the old version.
+    them over: its other attributes are still those of the old version. For the same reason a deferred
+    version that is loaded afterwards leaves the object in doubt.
     """
     columns = columns_of(type(obj))
-    numbers = [f for f in (columns.version, columns.generation) if f is not None]
+    attributes, version = obj.__dict__, columns.version
+    numbers = [f for f in (version, columns.generation) if f is not None]
     kept = [f for f in numbers if names is not None and not {f.name, f.attname} & set(names)]
-    before = {f.attname: obj.__dict__.get(f.attname, memory.ABSENT) for f in kept}
+    before = {f.attname: attributes.get(f.attname, memory.ABSENT) for f in numbers}
     whole = memory.Snapshot(obj, columns.identity)
-    yield
-    for name, value in before.items():
-        if value is memory.ABSENT:
-            obj.__dict__.pop(name, None)
-        else:
-            obj.__dict__[name] = value
-    if columns.version in kept or columns.version.attname not in obj.__dict__:
+    if before[version.attname] is not memory.ABSENT:
+        attributes[version.attname] = _NOT_RELOADED
+    returned = False
+    try:
+        yield
+        returned = attributes.get(version.attname, _NOT_RELOADED) is not _NOT_RELOADED
+    finally:
+        for f in numbers:
+            if f in kept or (f is version and not returned):
+                _put_back(attributes, f.attname, before[f.attname])
+    if version in kept or not returned:
+        return
+    if names is not None and before[version.attname] is memory.ABSENT:
+        found = Outcome(Verdict.WON, columns.label, obj.pk, record_version=attributes[version.attname])
+        memory.remember(obj).lose_track(found, None)
         return
     remembered = memory.recall(obj)
     if remembered is not None:
         remembered.reloaded()
-    if obj._state.db is not None:  # what was read may be rolled back with the transaction
-        memory.mark_won(obj, connections[obj._state.db], whole)
+    connection = connections[obj._state.db or DEFAULT_DB_ALIAS]
+    if memory.has_written(connection):  # what was read may be rolled back with the transaction
+        memory.mark_won(obj, connection, whole)
+
+
+_NOT_RELOADED: Final = object()
+
+
+def _put_back(attributes: dict[str, object], name: str, value: object) -> None:
+    if value is memory.ABSENT:
+        attributes.pop(name, None)
+    else:
+        attributes[name] = value
 
 
 def has_generation(model: type[Any]) -> bool:

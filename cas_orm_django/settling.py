@@ -1,8 +1,9 @@
 """After a lost connection or a cancelled await: find out whether the write was applied.
 
 A plain read never tells, because the statement may still be waiting in the server. Sending the very same
-statement again does: if it matches, the write is applied now, and the first one can only lose; if it does
-not, the row's write token says whose write was last (ADR 0016).
+statement again does, where it believes a version: if it matches, the write is applied now, and the first one
+can only lose; if it does not, the row's write token says whose write was last. A statement that believes no
+version would match twice, so there only the token decides (ADR 0016).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from django.db import connections, router
 from django.db.models import QuerySet
 
 from cas_orm import UNSET, Expect, Outcome, UnknownOutcome, Verdict
-from cas_orm.belief import resolve
 from cas_orm.facts import Facts
 from cas_orm.values import Number
 from cas_orm_django import write
@@ -31,9 +31,9 @@ __all__ = ["asettle", "settle"]
 def settle(error: BaseException, using: str | None = None) -> Outcome:
     """Return how an unknown write ended, once and for all.
 
-    A write of the library's own transaction, or in autocommit, is sent again with the same token on a
-    fresh connection. One inside the caller's transaction, or an error that was pickled, is settled by a
-    locking read of the token.
+    A write that believed a version, in autocommit or in the library's own transaction, is sent again with
+    the same token on a fresh connection. Everything else (inside the caller's transaction, without a
+    version, an error that was pickled) is settled by a locking read of the token.
 
     Args:
         error: the `UnknownOutcome`, or the CancelledError that carries one as ``cas_unknown``.
@@ -59,7 +59,12 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
         columns = columns_of(cast(AnyModel, apps.get_model(unknown.model)))
         alias = using or router.db_for_write(columns.model)
     connection = connections[alias]
-    resend = script is not None and not unknown.in_transaction and not in_transaction(connection)
+    resend = (
+        script is not None
+        and script.belief.version is not None
+        and not unknown.in_transaction
+        and not in_transaction(connection)
+    )
     if not in_transaction(connection):
         connection.close()
     if resend and script is not None:
@@ -75,7 +80,7 @@ def _judge(columns: Columns, alias: str, unknown: UnknownOutcome, script: Script
     """Decide by the token in the row, read under a lock, behind whatever is still waiting."""
     assert columns.token is not None
     names = [f.attname for f in (columns.version, columns.token, columns.generation) if f is not None]
-    belief = script.belief if script is not None else resolve(columns, _expect(unknown), None)
+    belief = script.belief if script is not None else columns.belief(_expect(unknown), None)
     settled = partial(Outcome, model=columns.label, key=unknown.key, expected=Facts(belief.facts()))
     with own_transaction(alias):
         rows: QuerySet[Any] = QuerySet(columns.model, using=alias).filter(pk=unknown.key)

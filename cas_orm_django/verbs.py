@@ -11,19 +11,21 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from django.core.files import File
 from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.deletion import Collector
 
 from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
-from cas_orm.belief import resolve
 from cas_orm.twins import raising
 from cas_orm_django import instance, memory, write
 from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import Columns, columns_of
 from cas_orm_django.keys import clean_key, keys_by_key
+from cas_orm_django.parked import check_fence, need_row
 from cas_orm_django.script import Keys, Script, delete_script, update_script
+from cas_orm_django.statement import ALWAYS, compiled_where
 from cas_orm_django.twins import hop
 
 __all__ = [
@@ -73,11 +75,8 @@ def try_update_if_current(
         UnknownOutcome: the connection was lost in flight.
     """
     columns = columns_of(model)
-    belief = resolve(columns, expect, where)
-    if belief.says_nothing:
-        raise MissingExpectation(
-            f"{columns.label}: update_if_current without a belief overwrites anything [cas-no-expectation]"
-        )
+    belief = columns.belief(expect, where)
+    _need_belief(columns, belief, "update_if_current")
     return _write_by_key(columns, key, belief, set, "update", on_won, using)
 
 
@@ -113,7 +112,7 @@ def try_new_generation_if_current(
     """
     columns = columns_of(model)
     _need_generation(columns)
-    belief = resolve(columns, expect, where)
+    belief = columns.belief(expect, where)
     if belief.generation is None:
         raise MissingExpectation(
             f"{columns.label}: a new generation by key must believe the old one: "
@@ -151,11 +150,8 @@ def try_delete_if_current(
         UnknownOutcome: the connection was lost in flight.
     """
     columns = columns_of(model)
-    belief = resolve(columns, expect, where)
-    if belief.says_nothing:
-        raise MissingExpectation(
-            f"{columns.label}: delete_if_current without a belief would delete anything [cas-no-expectation]"
-        )
+    belief = columns.belief(expect, where)
+    _need_belief(columns, belief, "delete_if_current")
     alias = using or router.db_for_write(model)
     pk = clean_key(columns, key)
     keys = keys_by_key(columns, alias, pk)
@@ -180,16 +176,12 @@ def update_object(
 ) -> Outcome:
     """Write these values to the object's row; see `CasVerbsMixin.try_update_if_current`."""
     columns = columns_of(type(obj))
-    remembered = memory.settle_marks(obj)
-    if remembered is not None:
-        remembered.check_fence()
-    belief = resolve(columns, expect, where)
+    check_fence(obj)
+    remembered = memory.recall(obj)
+    belief = columns.belief(expect, where)
     if belief.version is not None and remembered is not None:
         remembered.check_version_known()
-    if belief.says_nothing:
-        raise MissingExpectation(
-            f"{columns.label}: update_if_current without a belief overwrites anything [cas-no-expectation]"
-        )
+    _need_belief(columns, belief, "update_if_current")
     return _write_object(obj, columns, belief, set, "update", on_won, using)
 
 
@@ -205,15 +197,24 @@ def new_generation_of_object(
     """Hand the object's row over; see `CasVerbsMixin.try_new_generation_if_current`."""
     columns = columns_of(type(obj))
     _need_generation(columns)
-    remembered = memory.settle_marks(obj)
-    if remembered is not None:
-        remembered.check_fence()
+    check_fence(obj)
     belief = instance.believed(obj, columns, expect, where)
     if belief.generation is None:
         raise MissingExpectation(
             f"{columns.label} {obj.pk}: the generation was not loaded; reload the object [cas-no-expectation]"
         )
     return _write_object(obj, columns, belief, set or {}, "new_generation", on_won, using)
+
+
+def _need_belief(columns: Columns, belief: FieldBelief, verb: str) -> None:
+    """Refuse a belief that every row meets."""
+    alone = not belief.numbers() and not belief.columns and belief.where is not None
+    if belief.says_nothing or (
+        alone and compiled_where("default", columns.owner.model, belief.where)[0] == ALWAYS
+    ):
+        raise MissingExpectation(
+            f"{columns.label}: {verb} without a belief would write over anything [cas-no-expectation]"
+        )
 
 
 def _need_generation(columns: Columns) -> None:
@@ -246,10 +247,7 @@ def _write_object(
     on_won: write.OnWon | None,
     using: str | None,
 ) -> Outcome:
-    if obj.pk is None or (obj._state.adding and belief.version is None):
-        raise MissingExpectation(
-            f"{columns.label}: an object that is being added has no row to believe in [cas-no-expectation]"
-        )
+    need_row(obj, vouched=belief.version is not None)
     connection = connections[instance.alias_of(obj, using)]
     script = _script(columns, connection, obj.pk, instance.keys_of(obj), belief, assigned, verb)
     outcome = write.run(
@@ -299,6 +297,11 @@ def assignments(columns: Columns, assigned: Mapping[str, object]) -> tuple[dict[
     for name, value in assigned.items():
         field = columns.writable(name)
         fields.append(field)
+        if isinstance(value, File) and not getattr(value, "_committed", False):
+            raise InvalidExpectation(
+                f"{columns.label}.{name}: a file that is not stored yet cannot be set; save the object "
+                "[cas-invalid-expectation]"
+            )
         if hasattr(value, "prepare_database_save") and field.is_relation:
             value = value.prepare_database_save(field)
         values[field.attname] = value

@@ -21,6 +21,7 @@ from django.db.utils import Error
 
 from cas_orm import Outcome, UnsupportedBackend, Verdict
 from cas_orm.facts import Facts
+from cas_orm_django import memory
 from cas_orm_django.diagnose import diagnose
 from cas_orm_django.engine_errors import translated
 from cas_orm_django.script import Script, Step
@@ -46,12 +47,25 @@ def run(
     on_won: OnWon | None = None,
     take_over: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
-    """Send the script and judge the rows.
+    """Write, bring the object in step, and call the hook."""
+    outcome = attempt(connection, script, on_won, take_over)
+    if outcome:
+        call_on_won(outcome, on_won, script.alias)
+    return outcome
+
+
+def attempt(
+    connection: BaseDatabaseWrapper,
+    script: Script,
+    on_won: OnWon | None,
+    take_over: Callable[[Outcome], None] | None,
+) -> Outcome:
+    """Send the script and judge the rows; the hook is left to the caller.
 
     Args:
         connection: the database to write to.
         script: what to write.
-        on_won: the caller's hook for after the commit.
+        on_won: the caller's hook for after the commit; refused here where it could never run.
         take_over: brings the object in step after a win, before anybody else hears of it.
 
     Raises:
@@ -65,9 +79,9 @@ def run(
     if not send(connection, script, provisional):
         return refused(connection, script, provisional)
     outcome = won(script, provisional)
+    memory.fate_of(connection)
     if take_over is not None:
         take_over(outcome)
-    call_on_won(outcome, on_won, script.alias)
     return outcome
 
 
@@ -81,15 +95,12 @@ def call_on_won(outcome: Outcome, on_won: OnWon | None, alias: str) -> None:
 def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = False) -> bool:
     """Execute the steps; True when every one of them found its row."""
     watch = WATCH.get()
-    if watch is not None:
+    if watch is not None and watch.script is None:
         watch.script, watch.in_transaction = script, provisional
-    begun = False
     try:
         if len(script.steps) == 1 and script.after is None:
-            begun = connection.connection is not None
             return _execute(connection, script, script.steps[0])
         with own_transaction(script.alias):
-            begun = True
             for step in script.steps:
                 if not _execute(connection, script, step):
                     raise _ZeroRows
@@ -99,8 +110,6 @@ def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = Fa
     except _ZeroRows:
         return False
     except Error as error:
-        if not begun:
-            raise
         raise_translated(connection, script, error, provisional)
 
 
@@ -150,7 +159,11 @@ def _execute(connection: BaseDatabaseWrapper, script: Script, step: Step) -> boo
         else:
             count = cursor.rowcount
             if plan.counts_by_last_id and count == 1:
-                script.answered[script.columns.version] = cursor.lastrowid
+                version = cursor.lastrowid
+                if not version:  # a trigger's own INSERT hides it from the driver, not from the server
+                    cursor.execute("SELECT LAST_INSERT_ID()")
+                    (version,) = cursor.fetchone()
+                script.answered[script.columns.version] = version
     if count not in (0, 1):
         raise UnsupportedBackend(
             f"{script.columns.label} {script.key}: the database counted {count} rows for one key; the write "

@@ -82,14 +82,26 @@ def test_an_unknown_version_travels(alias: str, copied: Any) -> None:
 
 @each_way
 def test_a_copy_from_an_open_transaction(alias: str, copied: Any) -> None:
-    """After the commit both are current; the copy carries no marker."""
+    """After the commit both are current."""
     order = Order.objects.create()
     with transaction.atomic(using=alias):
         order.save()
         twin = copied(order)
-        assert twin._state.__dict__.get("_cas_memory") is None or not twin._state._cas_memory.marks
     twin.save()
     assert numbers(order, alias) == (3, 0)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_from_a_transaction_rolled_back(alias: str, copied: Any) -> None:
+    """The copy knows as well that the win was rolled back, and is refused where a rival has been since."""
+    order = Order.objects.create()
+    with pytest.raises(RuntimeError), transaction.atomic(using=alias):
+        order.save()
+        twin = copied(order)
+        raise RuntimeError
+    Order.objects.update(n=5)
+    assert not twin.try_save_if_current()
+    assert numbers(order, alias) == (2, 0)
 
 
 @each_way

@@ -141,8 +141,6 @@ def test_a_relation_as_key(alias: str) -> None:
 
 
 @pytest.mark.xfail(strict=True, reason="a documented limit: the version of one key is believed of another")
-    strict=True, reason="a known limit, documented: the version seen under one key is believed of another"
-)
 def test_a_changed_key_does_not_take_over_another_row(alias: str) -> None:
     """The version that was seen belongs to the row it was seen in."""
     slot, other = Slot.objects.create(code="S", label="mine"), Slot.objects.create(code="T", label="theirs")
