@@ -45,7 +45,11 @@ class Belief(Generic[F]):
 
     def facts(self) -> dict[str, object]:
         """Return the belief by role and column name."""
-        return self.numbers() | {name: value for name, _, value in self.columns}
+        facts: dict[str, object] = {}
+        facts.update(self.numbers())
+        if self.columns:
+            facts.update((name, value) for name, _, value in self.columns)
+        return facts
 
     @property
     def says_nothing(self) -> bool:

@@ -60,7 +60,7 @@ _REFUSALS: Final[Mapping[Verdict, tuple[type[ConflictError], str, str]]] = {
 _PARTICIPLES: Final = {"save": "saved", "delete": "deleted", "new_generation": "handed over"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class Outcome:
     """What one conditional write did. True when the target now holds.
 
@@ -79,23 +79,45 @@ class Outcome:
     """
 
     verdict: Verdict
-    model: str = ""
-    key: object = None
-    expected: Mapping[str, object] = NOTHING
-    actual: Mapping[str, object] | None = None
-    record_version: int | None = None
-    run_seq: int | None = None
-    provisional: bool = False
-    attempts: int = 1
-    waited: float = 0.0
-    verb: str = ""
+    model: str
+    key: object
+    expected: Mapping[str, object]
+    actual: Mapping[str, object] | None
+    record_version: int | None
+    run_seq: int | None
+    provisional: bool
+    attempts: int
+    waited: float
+    verb: str
 
-    def __post_init__(self) -> None:
-        """Keep mappings read-only and hashable, whatever was given."""
-        for name in ("expected", "actual"):
-            given = getattr(self, name)
-            if given is not None and type(given) is not Facts:
-                object.__setattr__(self, name, Facts(given))
+    def __init__(
+        self,
+        verdict: Verdict,
+        model: str = "",
+        key: object = None,
+        expected: Mapping[str, object] = NOTHING,
+        actual: Mapping[str, object] | None = None,
+        record_version: int | None = None,
+        run_seq: int | None = None,
+        provisional: bool = False,
+        attempts: int = 1,
+        waited: float = 0.0,
+        verb: str = "",
+    ) -> None:
+        # One call fills a frozen object; the generated __init__ makes eleven, a sixth of a whole write.
+        self.__dict__.update(
+            verdict=verdict,
+            model=model,
+            key=key,
+            expected=expected if type(expected) is Facts else Facts(expected),
+            actual=actual if actual is None or type(actual) is Facts else Facts(actual),
+            record_version=record_version,
+            run_seq=run_seq,
+            provisional=provisional,
+            attempts=attempts,
+            waited=waited,
+            verb=verb,
+        )
 
     def __bool__(self) -> bool:
         return self.verdict is Verdict.WON or self.verdict is Verdict.ALREADY_APPLIED

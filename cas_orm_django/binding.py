@@ -15,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.operations import BaseDatabaseOperations
 
 from cas_orm_django.columns import AnyField
+from cas_orm_django.statement import Compiled
 
 #: An attribute, the type that needs no preparation (or None), and the preparation.
 Binder: TypeAlias = tuple[str, type | None, Callable[[Any, BaseDatabaseWrapper], object]]
@@ -27,6 +28,7 @@ _HANDED_THROUGH: Final[dict[type, type]] = {
     models.URLField: str,
     models.BooleanField: bool,
 }
+_NOTHING: Final[Mapping[str, Compiled]] = {}
 _INTEGERS: Final = {
     models.SmallIntegerField,
     models.IntegerField,
@@ -34,6 +36,9 @@ _INTEGERS: Final = {
     models.PositiveSmallIntegerField,
     models.PositiveIntegerField,
     models.PositiveBigIntegerField,
+    models.SmallAutoField,
+    models.AutoField,
+    models.BigAutoField,
 }
 
 
@@ -50,9 +55,35 @@ def _handed_through(connection: BaseDatabaseWrapper, field: AnyField) -> type | 
     return _HANDED_THROUGH.get(kind)
 
 
-def bound(connection: BaseDatabaseWrapper, bind: Sequence[Binder], values: Mapping[str, Any]) -> list[object]:
-    """Return the parameters of these values, in the order of the binders."""
-    return [
-        value if type(value := values[name]) is exact else prepare(value, connection)
-        for name, exact, prepare in bind
-    ]
+def key_binders(connection: BaseDatabaseWrapper, keys: Sequence[AnyField]) -> tuple[Binder, ...]:
+    """Return how to bind each key column's value for this database."""
+    return tuple((f.attname, _handed_through(connection, f), f.get_db_prep_value) for f in keys)
+
+
+def is_expression(value: object) -> bool:
+    """Tell whether Django has to compile a value, instead of binding it."""
+    return hasattr(value, "resolve_expression")
+
+
+def bound(
+    connection: BaseDatabaseWrapper,
+    bind: Sequence[Binder],
+    values: Mapping[str, Any],
+    compiled: Mapping[str, Compiled] = _NOTHING,
+) -> list[object] | None:
+    """Return the parameters of these values, in the order of the binders.
+
+    None when one of them is an expression that is not among the compiled.
+    """
+    params: list[object] = []
+    for name, exact, prepare in bind:
+        value = values[name]
+        if type(value) is exact:
+            params.append(value)
+        elif name in compiled:
+            params += compiled[name].params
+        elif hasattr(value, "resolve_expression"):
+            return None
+        else:
+            params.append(prepare(value, connection))
+    return params

@@ -15,6 +15,7 @@ from django.db import models
 from cas_orm import Expect, InvalidExpectation
 from cas_orm.belief import resolve
 from cas_orm_django.belief import FieldBelief, Where, clean_where, condition
+from cas_orm_django.listeners import Listeners
 
 if TYPE_CHECKING:
     from cas_orm_django.script import Part
@@ -121,6 +122,11 @@ class Columns:
     def generated(self) -> frozenset[str]:
         """Attributes that the database computes."""
         return frozenset(f.attname for f in self.model._meta.concrete_fields if generated(f))
+
+    @cached_property
+    def listeners(self) -> Listeners:
+        """Whether anybody but the library listens to ``pre_save`` of the class."""
+        return Listeners(self.model)
 
     @cached_property
     def identity(self) -> tuple[str, ...]:

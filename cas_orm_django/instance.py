@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -12,7 +11,7 @@ from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outco
 from cas_orm.belief import Belief, exact
 from cas_orm_django import memory
 from cas_orm_django.belief import FieldBelief, Where
-from cas_orm_django.columns import Columns, Table
+from cas_orm_django.columns import Columns
 from cas_orm_django.memory import ABSENT
 from cas_orm_django.script import Script
 from cas_orm_django.transactions import in_transaction
@@ -49,11 +48,6 @@ def believed(
     return columns.belief(expect, where, seen)
 
 
-def keys_of(obj: models.Model) -> Callable[[Table], list[Any]]:
-    """Return how to find each table's key on the object."""
-    return lambda table: [getattr(obj, key.attname) for key in table.keys]
-
-
 def alias_of(obj: models.Model, using: str | None) -> str:
     """Return the database to write to: the router's choice, which an explicit one must equal."""
     chosen: str = router.db_for_write(type(obj), instance=obj)
@@ -81,8 +75,8 @@ def take_over(
         setattr(obj, name, value)
     for step in script.steps:
         for field in step.unseen:
-            if field in script.answered:
-                attributes[field.attname] = script.answered[field]
+            if field.attname in script.answered:
+                attributes[field.attname] = script.answered[field.attname]
             else:
                 attributes.pop(field.attname, None)
     if columns.token is not None and script.token is not None:

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from cas_orm import InvalidExpectation
-from cas_orm_django.columns import AnyModel, Columns, Table
+from cas_orm_django.columns import AnyModel, Columns
 from cas_orm_django.script import Keys
 
 
@@ -38,19 +38,20 @@ def _to_python(field: Any, value: object) -> object:
 
 
 def keys_by_key(columns: Columns, alias: str, key: Any) -> Keys:
-    """Return how to find each table's key from the object's own.
+    """Return the key values of every table, by attribute name.
 
     Along a chain of parents the key is the same; a second parent's is read from its link, which never
     changes.
     """
     concrete: AnyModel = columns.model._meta.concrete_model  # type: ignore[assignment]  # concrete here
-
-    def keys(table: Table) -> list[Any]:
+    keys: dict[str, Any] = {}
+    for table in columns.tables:
+        names = [field.attname for field in table.keys]
         path = [] if table.model is concrete else concrete._meta.get_path_to_parent(table.model)
         if all(step.join_field.primary_key for step in path):
-            return list(key) if isinstance(key, tuple) else [key]
-        names = [field.attname for field in table.keys]
-        row = QuerySet(concrete, using=alias).filter(pk=key).values_list(*names).first()
-        return [None] * len(names) if row is None else list(row)
-
+            values: Any = key if isinstance(key, tuple) else (key,)
+        else:
+            rows: QuerySet[Any] = QuerySet(concrete, using=alias).filter(pk=key)
+            values = rows.values_list(*names).first() or [None] * len(names)
+        keys |= zip(names, values, strict=True)
     return keys

@@ -11,6 +11,7 @@ from django.db.models.signals import pre_save
 from cas_orm import Expect, Outcome
 from cas_orm.twins import raising, writes
 from cas_orm_django import deleting, fixtures, guard, memory, seen, verbs
+from cas_orm_django.listeners import dispatch_uid
 from cas_orm_django.query import CasManager
 from cas_orm_django.twins import hop
 
@@ -70,7 +71,7 @@ class CasVerbsMixin(models.Model):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        pre_save.connect(fixtures.never_lower, sender=cls, dispatch_uid=("cas_orm", cls))
+        pre_save.connect(fixtures.never_lower, sender=cls, dispatch_uid=dispatch_uid(cls))
 
     # -- verbs -------------------------------------------------------------------------------------------
 

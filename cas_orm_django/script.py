@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm_django.belief import FieldBelief
-from cas_orm_django.binding import Binder, binders, bound
+from cas_orm_django.binding import Binder, binders, bound, is_expression, key_binders
 from cas_orm_django.columns import AnyField, Columns, Table, column_of, generated
 from cas_orm_django.statement import (
     Compiled,
@@ -28,7 +28,8 @@ from cas_orm_django.statement import (
 
 #: Shapes kept per class; reached only by code that invents new field sets, and then forgotten whole.
 MOST_SHAPES: Final = 512
-Keys = Callable[[Table], Sequence[Any]]
+#: The key values of every table, by attribute name.
+Keys: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(slots=True, frozen=True)
@@ -36,29 +37,17 @@ class Part:
     """One table's share of a shape: what is assigned there, and the statement that does it.
 
     Attributes:
-        binders: how the assigned values become parameters.
+        binders: how the assigned values become parameters; `keys` likewise.
         unseen: the fields whose new values only the database knows.
         first: whether this is the version's own table.
     """
 
     table: Table
     binders: tuple[Binder, ...]
+    keys: tuple[Binder, ...]
     unseen: tuple[AnyField, ...]
     plan: Plan
     first: bool
-
-
-class Rises(NamedTuple):
-    """What a write raises, besides what it assigns."""
-
-    version: bool
-    generation: bool
-    token: bool
-
-    def fields(self, columns: Columns) -> list[AnyField]:
-        """Return the number columns that rise by one."""
-        pairs = ((columns.version, self.version), (columns.generation, self.generation))
-        return [field for field, rises in pairs if rises and field is not None]
 
 
 @dataclass(slots=True)
@@ -76,7 +65,7 @@ class Script:
     """A conditional write, ready to be sent, and to be sent again by `settle`.
 
     Attributes:
-        key: the object's primary key; `keys` gives each table's.
+        key: the object's primary key; `keys` are those of every table.
         values: what is assigned, by attribute name.
         steps: the version's own table first. More than one share a transaction.
         bumps: whether the version rises.
@@ -84,7 +73,7 @@ class Script:
         token: the write token that the statement carries, if the model has one.
         whole: whether everything that the object has loaded is written.
         after: what the ORM does in the same transaction once the row is won (a cascading delete).
-        answered: what the database handed back, by field.
+        answered: what the database handed back, by attribute name.
     """
 
     columns: Columns
@@ -94,13 +83,13 @@ class Script:
     belief: FieldBelief
     verb: str
     values: Mapping[str, object]
-    steps: Sequence[Step]
+    steps: list[Step]
     bumps: bool = True
     hands_over: bool = False
     token: bytes | None = None
     whole: bool = False
     after: Callable[[], object] | None = None
-    answered: dict[AnyField, object] = field(default_factory=dict)
+    answered: dict[str, Any] = field(default_factory=dict)
 
 
 def update_script(
@@ -123,7 +112,7 @@ def update_script(
         columns: the model's roles.
         connection: the database to write to.
         key: the object's primary key, as the outcome will show it.
-        keys: the key values of one table.
+        keys: the key values of every table, by attribute name.
         belief: what stands in the WHERE of the version's own table.
         values: what to assign, by attribute name; expressions are compiled by Django.
         verb: the verb's short name.
@@ -136,32 +125,54 @@ def update_script(
         FieldError: an expression that aggregates or reaches into another table.
         InvalidExpectation: a condition that is not over plain columns of the one table.
     """
+    shape = (connection.alias, whole, bumps, hands_over, token is None, belief.shape(), *values)
+    script = Script(
+        columns, connection.alias, key, keys, belief, verb, values, [], bumps, hands_over, token, whole
+    )
+    kept = columns.shapes.get(shape) if belief.where is None else None
+    if kept is None or not _bind(script, connection, kept, {}, ()):
+        script.steps.clear()
+        _lay_out(script, connection, shape)
+    return script
+
+
+def _lay_out(script: Script, connection: BaseDatabaseWrapper, shape: tuple[object, ...]) -> None:
+    """Build the statements, keep them for the next time if no value has shaped them, and bind them."""
+    columns, belief = script.columns, script.belief
     compiled = {
         name: compiled_value(connection, columns.by_attname[name], value)
-        for name, value in values.items()
-        if hasattr(value, "resolve_expression") or name in columns.placeholders
+        for name, value in script.values.items()
+        if is_expression(value) or name in columns.placeholders
     }
     where, where_params = compiled_where(connection.alias, columns.owner.model, belief.where)
-    rises = Rises(bumps, hands_over, token is not None)
-    shape = (connection.alias, whole, rises, belief.shape(), *values)
-    parts = None if compiled or where else columns.shapes.get(shape)
-    if parts is None:
-        parts = _parts(columns, connection, values, compiled, belief, rises, where, whole)
-        if not compiled and not where:
-            _keep(columns, shape, parts)
-    steps = []
+    parts = _parts(script, connection, compiled, where)
+    if not compiled and not where:
+        if len(columns.shapes) >= MOST_SHAPES:
+            columns.shapes.clear()
+        columns.shapes[shape] = parts
+    _bind(script, connection, parts, compiled, where_params)
+
+
+def _bind(
+    script: Script,
+    connection: BaseDatabaseWrapper,
+    parts: tuple[Part, ...],
+    compiled: Mapping[str, Compiled],
+    where_params: Sequence[object],
+) -> bool:
+    """Bind every statement; False when a kept one meets an expression, which has to be compiled."""
     for part in parts:
-        params = _assigned(part, connection, values, compiled)
-        if part.first and token is not None and columns.token is not None:
-            params.append(columns.token.get_db_prep_save(token, connection))
-        params += _key_params(part.table, connection, keys)
+        params = bound(connection, part.binders, script.values, compiled)
+        if params is None:
+            return False
+        if part.first and script.token is not None and script.columns.token is not None:
+            params.append(script.columns.token.get_db_prep_save(script.token, connection))
+        params += bound(connection, part.keys, script.keys) or ()
         if part.first:
-            params += belief_params(connection, belief)
+            params += belief_params(connection, script.belief)
             params += where_params
-        steps.append(Step(part.plan, params, part.table, part.unseen))
-    return Script(
-        columns, connection.alias, key, keys, belief, verb, values, steps, bumps, hands_over, token, whole
-    )
+        script.steps.append(Step(part.plan, params, part.table, part.unseen))
+    return True
 
 
 def delete_script(
@@ -171,7 +182,7 @@ def delete_script(
     where, where_params = compiled_where(connection.alias, columns.owner.model, belief.where)
     plan = delete_plan(connection, columns.owner, conditions_of(columns, belief), where)
     params = [
-        *_key_params(columns.owner, connection, keys),
+        *(bound(connection, key_binders(connection, columns.owner.keys), keys) or ()),
         *belief_params(connection, belief),
         *where_params,
     ]
@@ -179,28 +190,18 @@ def delete_script(
     return Script(columns, connection.alias, key, keys, belief, "delete", {}, [step], bumps=False)
 
 
-def _keep(columns: Columns, shape_key: tuple[object, ...], parts: tuple[Part, ...]) -> None:
-    if len(columns.shapes) >= MOST_SHAPES:
-        columns.shapes.clear()
-    columns.shapes[shape_key] = parts
-
-
 def _parts(
-    columns: Columns,
-    connection: BaseDatabaseWrapper,
-    values: Mapping[str, object],
-    compiled: Mapping[str, Compiled],
-    belief: FieldBelief,
-    rises: Rises,
-    where: str,
-    whole: bool,
+    script: Script, connection: BaseDatabaseWrapper, compiled: Mapping[str, Compiled], where: str
 ) -> tuple[Part, ...]:
     """Lay out the statements: the version's own table first, untouched tables left out."""
+    columns, belief, values = script.columns, script.belief, script.values
+    pairs = ((columns.version, script.bumps), (columns.generation, script.hands_over))
+    numbers = [field for field, rises in pairs if rises and field is not None]
     parts = []
     for table in columns.tables:
         first = table is columns.owner
         own = tuple(f for f in table.fields if f.attname in values)
-        if not own and not first and not whole:
+        if not own and not first and not script.whole:
             continue
         assigned = [(f, compiled[f.attname].sql if f.attname in compiled else "%s") for f in own]
         unseen = [f for f in own if f.attname in compiled and compiled[f.attname].computed]
@@ -209,22 +210,23 @@ def _parts(
             assigned = assigned or _assigned_to_itself(connection, table)
             plan = update_plan(connection, table, assigned, returning=_returned(connection, unseen))
         else:
-            if rises.token and columns.token is not None:
+            if script.token is not None and columns.token is not None:
                 assigned.append((columns.token, compiled_value(connection, columns.token, b"").sql))
-            if not assigned and not rises.fields(columns):
+            if not assigned and not numbers:
                 assigned = _assigned_to_itself(connection, table)
             asked = [*unseen, *_unknown_numbers(columns, connection, belief)]
             plan = update_plan(
                 connection,
                 table,
                 assigned,
-                numbers=rises.fields(columns),
+                numbers=numbers,
                 version=columns.version,
                 conditions=conditions_of(columns, belief),
                 where=where,
                 returning=_returned(connection, asked),
             )
-        parts.append(Part(table, binders(connection, own), tuple(unseen), plan, first))
+        keys = key_binders(connection, table.keys)
+        parts.append(Part(table, binders(connection, own), keys, tuple(unseen), plan, first))
     return tuple(parts)
 
 
@@ -250,26 +252,3 @@ def _unknown_numbers(
         yield columns.version
     if columns.generation is not None and belief.generation is None:
         yield columns.generation
-
-
-def _assigned(
-    part: Part,
-    connection: BaseDatabaseWrapper,
-    values: Mapping[str, object],
-    compiled: Mapping[str, Compiled],
-) -> list[object]:
-    """Return the parameters of the SET list."""
-    if not compiled:
-        return bound(connection, part.binders, values)
-    params: list[object] = []
-    for binder in part.binders:
-        special = compiled.get(binder[0])
-        params += special.params if special is not None else bound(connection, (binder,), values)
-    return params
-
-
-def _key_params(table: Table, connection: BaseDatabaseWrapper, keys: Keys) -> list[object]:
-    return [
-        field.get_db_prep_value(value, connection)
-        for field, value in zip(table.keys, keys(table), strict=True)
-    ]

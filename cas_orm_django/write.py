@@ -79,7 +79,8 @@ def attempt(
     if not send(connection, script, provisional):
         return refused(connection, script, provisional)
     outcome = won(script, provisional)
-    memory.fate_of(connection)
+    if provisional:
+        memory.fate_of(connection)
     if take_over is not None:
         take_over(outcome)
     return outcome
@@ -116,7 +117,7 @@ def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = Fa
 def _lacks_a_row(script: Script) -> bool:
     """Tell whether a further table of a multi-table object has lost its row."""
     for step in script.steps:
-        key = {f.attname: value for f, value in zip(step.table.keys, script.keys(step.table), strict=True)}
+        key = {f.attname: script.keys[f.attname] for f in step.table.keys}
         if not QuerySet(step.table.model, using=script.alias).filter(**key).exists():
             return True
     return False
@@ -155,7 +156,8 @@ def _execute(connection: BaseDatabaseWrapper, script: Script, step: Step) -> boo
             rows = cursor.fetchall()
             count = len(rows)
             if count == 1:
-                script.answered.update(zip(plan.returning, _converted(script, step, rows[0]), strict=True))
+                names = (f.attname for f in plan.returning)
+                script.answered.update(zip(names, _converted(script, step, rows[0]), strict=True))
         else:
             count = cursor.rowcount
             if plan.counts_by_last_id and count == 1:
@@ -163,7 +165,7 @@ def _execute(connection: BaseDatabaseWrapper, script: Script, step: Step) -> boo
                 if not version:  # a trigger's own INSERT hides it from the driver, not from the server
                     cursor.execute("SELECT LAST_INSERT_ID()")
                     (version,) = cursor.fetchone()
-                script.answered[script.columns.version] = version
+                script.answered[script.columns.version.attname] = version
     if count not in (0, 1):
         raise UnsupportedBackend(
             f"{script.columns.label} {script.key}: the database counted {count} rows for one key; the write "
@@ -194,10 +196,12 @@ def won(script: Script, provisional: bool) -> Outcome:
             provisional=provisional,
             verb="delete",
         )
-    version = script.answered.get(columns.version)
+    version = script.answered.get(columns.version.attname)
     if version is None and belief.version is not None:
         version = belief.version + script.bumps
-    generation = script.answered.get(columns.generation) if columns.generation is not None else None
+    generation = None
+    if columns.generation is not None:
+        generation = script.answered.get(columns.generation.attname)
     if generation is None and belief.generation is not None:
         generation = belief.generation + script.hands_over
     return Outcome(
@@ -206,8 +210,8 @@ def won(script: Script, provisional: bool) -> Outcome:
         script.key,
         Facts(belief.facts()),
         None,
-        version,  # type: ignore[arg-type]  # an integer column
-        generation,  # type: ignore[arg-type]
+        version,
+        generation,
         provisional,
         verb=script.verb,
     )
