@@ -17,7 +17,7 @@ from cas_orm import Expect, Outcome
 from cas_orm_django import memory, write
 from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import Columns, columns_of
-from cas_orm_django.instance import alias_of, believed
+from cas_orm_django.instance import alias_of, believed, keys_of
 from cas_orm_django.parked import Parked, check_fence, need_row, through_own_method, unpark
 from cas_orm_django.script import delete_script, update_script
 
@@ -77,10 +77,12 @@ def _delete(
     counts = [(1, {columns.label: 1})]
     token = None if columns.token is None else os.urandom(16)
     if columns.deletes_as_django and Collector(using=alias, origin=obj).can_fast_delete(obj):
-        script = delete_script(columns, connection, key, obj.__dict__, belief)
+        script = delete_script(columns, connection, key, keys_of(obj, columns), belief)
         script.token = token  # not written, but it lets settle() send the statement again
     else:
-        script = update_script(columns, connection, key, obj.__dict__, belief, {}, verb="delete", token=token)
+        script = update_script(
+            columns, connection, key, keys_of(obj, columns), belief, {}, verb="delete", token=token
+        )
         script.after = lambda: counts.append(_cascade(obj, columns, belief, lambda: cascade(alias)))
     before = memory.Snapshot(obj, columns.identity)
 

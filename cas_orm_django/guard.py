@@ -27,7 +27,7 @@ from cas_orm import (
 from cas_orm_django import memory, write
 from cas_orm_django.belief import Where
 from cas_orm_django.columns import AnyField, Columns, columns_of, generated
-from cas_orm_django.instance import alias_of, believed, take_over
+from cas_orm_django.instance import alias_of, believed, keys_of, take_over
 from cas_orm_django.parked import Parked, check_fence, is_new, need_row, through_own_method, unpark
 from cas_orm_django.presave import Taken
 from cas_orm_django.script import update_script
@@ -169,7 +169,7 @@ def _update(
             columns,
             connection,
             obj.pk,
-            obj.__dict__,
+            keys_of(obj, columns),
             belief,
             taken.values,
             verb="save",

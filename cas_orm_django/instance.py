@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -46,6 +47,13 @@ def believed(
         if value is not ABSENT:
             seen.generation = exact("run_seq", value, maximum)
     return columns.belief(expect, where, seen)
+
+
+def keys_of(obj: models.Model, columns: Columns) -> Mapping[str, Any]:
+    """Return the key values of every table; a child's parent may have a deferred one, known by its link."""
+    if len(columns.tables) == 1:
+        return obj.__dict__
+    return {key.attname: getattr(obj, key.attname) for table in columns.tables for key in table.keys}
 
 
 def alias_of(obj: models.Model, using: str | None) -> str:

@@ -249,7 +249,7 @@ def _write_object(
 ) -> Outcome:
     need_row(obj, vouched=belief.version is not None)
     connection = connections[instance.alias_of(obj, using)]
-    script = _script(columns, connection, obj.pk, obj.__dict__, belief, assigned, verb)
+    script = _script(columns, connection, obj.pk, instance.keys_of(obj, columns), belief, assigned, verb)
     outcome = write.run(
         connection,
         script,

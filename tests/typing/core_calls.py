@@ -44,7 +44,7 @@ def read(outcome: Outcome) -> int | None:
 
 def catch(error: CasError) -> str:
     if isinstance(error, TransientConflict):
-        assert_type(error.transaction, Literal["dead", "open", "unknown"])  # pyright: ignore[reportAssertTypeFailure]
+        assert_type(error.transaction, Literal["dead", "open", "unknown"])
     if isinstance(error, ErrRecordVersionConflict | ConflictError):
         assert_type(error.fenced, bool)
         assert_type(error.verdict, Verdict | None)
