@@ -140,7 +140,7 @@ class Outcome:
         """Return, not raise, the exception that fits a refusal."""
         kind, code, advice = _REFUSALS[self.verdict]
         if fenced:
-            advice = "The object was refused before; reload it first."
+            advice = "First reload the object."
         return kind(
             f"{self.model} {self.key} was not {_PARTICIPLES.get(self.verb, 'updated')}"
             f"{self._difference()}. {advice} [{code}]",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.db.models.expressions import Expression
 
 from cas_orm import InvalidExpectation
@@ -26,8 +26,18 @@ FieldBelief: TypeAlias = Belief["AnyField"]
 
 
 def clean_where(where: Where | None) -> Where | None:
-    """Return no condition for an empty ``Q``, which says nothing."""
-    return None if isinstance(where, Q) and not where else where
+    """Return no condition for an empty ``Q``, which says nothing.
+
+    Raises:
+        InvalidExpectation: something else than a ``Q`` or a condition over columns.
+    """
+    if where is None or (isinstance(where, Q) and not where):
+        return None
+    if isinstance(where, Value) or not getattr(where, "conditional", False):
+        raise InvalidExpectation(
+            f"where= takes a Q or a condition, not {type(where).__name__} [cas-invalid-expectation]"
+        )
+    return where
 
 
 def condition(columns: Columns, name: str, value: object) -> tuple[str, AnyField, object]:

@@ -48,7 +48,7 @@ def delete(
 ) -> tuple[int, dict[str, int]]:
     """Do what ``Model.delete`` does, guarded. ``original`` is Django's, for its cascade."""
     columns = columns_of(type(obj))
-    request = unpark(obj)
+    request = unpark(obj) or Parked()
     outcome, counts = _delete(
         obj, columns, request, using, lambda alias: original(using=alias, keep_parents=keep_parents)
     )
@@ -91,7 +91,8 @@ def _delete(
     def forget_key(_: Outcome) -> None:
         nonlocal deleted
         deleted = True
-        setattr(obj, columns.model._meta.pk.attname, None)
+        if script.after is None:  # Django's own delete has done it, unless it is a soft one
+            setattr(obj, columns.model._meta.pk.attname, None)
         memory.mark_won(obj, connection, before)
 
     try:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import connections, models
 from django.db.models import QuerySet
 
+from cas_orm_django import memory
 from cas_orm_django.columns import columns_of
 
 
@@ -18,6 +19,7 @@ def never_lower(sender: type[models.Model], instance: models.Model, raw: bool, u
     """
     if not raw:
         return
+    memory.fate_of(connections[using])
     columns = columns_of(sender)
     concrete = columns.model._meta.concrete_model
     if columns.owner.model is not concrete or instance.pk is None:

@@ -48,14 +48,16 @@ def try_save(
     check_fence(obj)
     names = None if update_fields is None else frozenset(update_fields)
     request = Parked(expect, where, on_won)
-    if (remembered := memory.recall(obj)) is not None and remembered.parked is not None:
-        return _update(obj, columns, request, names, using)  # called from the user's own save()
-    indirect = columns.wraps_save or obj._state.fields_cache or (is_new(obj) and not request.names_version())
-    if not indirect or (names is not None and not names):
-        return _update(obj, columns, request, names, using)
     options: dict[str, Any] = {} if using is None else {"using": using}
     if names is not None:
         options["update_fields"] = names
+    outer = unpark(obj)
+    if outer is not None:  # called from the user's own save(), which is running already
+        outer.join(request)
+        return through_own_method(obj, outer, lambda: models.Model.save(obj, **options), "save")
+    indirect = columns.wraps_save or obj._state.fields_cache or (is_new(obj) and not request.names_version())
+    if not indirect or (names is not None and not names):
+        return _update(obj, columns, request, names, using)
     return through_own_method(obj, request, lambda: obj.save(**options), "save")
 
 
@@ -76,7 +78,7 @@ def save_base(
     """
     columns = columns_of(type(obj))
     memory.settle_marks(obj)
-    request = unpark(obj)
+    request = unpark(obj) or Parked()
     if force_insert or (is_new(obj) and not request.names_version()):
         if (
             update_fields is not None
@@ -113,11 +115,14 @@ def _insert(
         else:
             memory.start_again(obj)
             memory.mark_won(obj, connections[alias], before, marks)
+            write.call_on_won(_inserted(obj, columns, alias), request.on_won, alias)
+    return _inserted(obj, columns, alias)
+
+
+def _inserted(obj: models.Model, columns: Columns, alias: str) -> Outcome:
     generation = None if columns.generation is None else obj.__dict__.get(columns.generation.attname)
     provisional = in_transaction(connections[alias])
-    outcome = Outcome(Verdict.WON, columns.label, obj.pk, {}, None, 1, generation, provisional, verb="save")
-    write.call_on_won(outcome, request.on_won, alias)
-    return outcome
+    return Outcome(Verdict.WON, columns.label, obj.pk, {}, None, 1, generation, provisional, verb="save")
 
 
 def start_afresh(obj: models.Model, columns: Columns) -> None:
@@ -142,7 +147,7 @@ def _update(
     need_row(obj, vouched=request.names_version())
     alias = alias_of(obj, using)
     connection = connections[alias]
-    fields, bumps = _fields(obj, columns, update_fields)
+    fields, bumps, whole = _fields(obj, columns, update_fields)
     belief = believed(obj, columns, request.expect, request.where, version=bumps)
     sent_fields = None if update_fields is None else update_fields | {columns.version.name}
     signal: dict[str, Any] = {
@@ -175,7 +180,7 @@ def _update(
             verb="save",
             bumps=bumps,
             token=token,
-            whole=update_fields is None,
+            whole=whole,
         )
         outcome = write.attempt(connection, script, request.on_won, in_step)
     except UnknownOutcome:
@@ -196,16 +201,16 @@ def _update(
 
 def _fields(
     obj: models.Model, columns: Columns, update_fields: frozenset[str] | None
-) -> tuple[tuple[AnyField, ...], bool]:
-    """Return what to write, and whether that bumps the version."""
+) -> tuple[tuple[AnyField, ...], bool, bool]:
+    """Return what to write, whether that bumps the version, and whether it is all that is loaded."""
     loaded = obj.__dict__.keys() >= columns.attnames
     if update_fields is None or (not loaded and update_fields == _all_loaded(obj)):
         if loaded:
-            return columns.saved, True
-        return tuple(f for f in columns.saved if f.attname in obj.__dict__), True
+            return columns.saved, True, True
+        return tuple(f for f in columns.saved if f.attname in obj.__dict__), True, True
     named = sorted(update_fields - columns.generated)
     fields = dict.fromkeys(columns.writable(name) for name in named)
-    return tuple(fields), not fields or not columns.unversioned.issuperset(fields)
+    return tuple(fields), not fields or not columns.unversioned.issuperset(fields), False
 
 
 def _all_loaded(obj: models.Model) -> set[str]:

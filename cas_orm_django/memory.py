@@ -29,14 +29,25 @@ _ADDING: Final = "_state.adding"
 
 
 class Fate:
-    """How the transaction, or savepoint, around some writes ended. Shared by all its objects."""
+    """How the transaction, or savepoint, around some writes ended. Shared by all its objects.
 
-    __slots__ = ("__weakref__", "callback", "committed", "sure")
+    Attributes:
+        committed: the callback ran.
+        sure: whether a callback that is gone means a rollback. With autocommit off Django forgets it at a
+            later rollback, too, after a commit by hand; only a savepoint's is certain then.
+    """
 
-    def __init__(self, *, sure: bool) -> None:
+    __slots__ = ("__weakref__", "_connection", "callback", "committed", "sure")
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
         self.committed = False
-        self.sure = sure
+        self.sure = connection.in_atomic_block and connection.commit_on_exit
         self.callback: weakref.ref[_Commit] | None = None
+
+    def forgotten(self, _: object) -> None:
+        """Note, while Django forgets the callback, whether it is a block's savepoint that rolls back."""
+        self.sure = self.sure or self._connection.in_atomic_block
 
     def __deepcopy__(self, memo: object) -> Fate:
         return self
@@ -54,7 +65,7 @@ class _Commit:
 
     def __init__(self, fate: Fate) -> None:
         self.fate = fate
-        fate.callback = weakref.ref(self)
+        fate.callback = weakref.ref(self, fate.forgotten)
 
     def __call__(self) -> None:
         self.fate.committed = True
@@ -73,7 +84,7 @@ def fate_of(connection: BaseDatabaseWrapper) -> Fate | None:
     for known, hook, _ in (*hooks[:1], *hooks[-1:]):
         if isinstance(hook, _Commit) and known == savepoints:
             return hook.fate
-    fate = Fate(sure=connection.in_atomic_block)
+    fate = Fate(connection)
     first = len(hooks) if _in_test_case(connection) else 0
     hooks.insert(first, (savepoints, _Commit(fate), True))
     return fate
@@ -187,6 +198,9 @@ def settle_marks(obj: models.Model) -> Memory | None:
         memory.doubt = marks[dead].before.doubt
         del marks[dead:]
     elif dead is not None:  # autocommit off, no atomic(): committed or rolled back, nobody knows
+        for name, value in marks[dead].before.values.items():
+            if obj.__dict__.get(name) is None and value not in (None, ABSENT):
+                obj.__dict__[name] = value  # a key that a delete took away: the row may be there
         memory.lose_track(Outcome(Verdict.UNDIAGNOSED, obj._meta.label, obj.pk), None)
         del marks[dead:]
     memory.marks = [mark for mark in marks if not mark.fate.committed]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db import models
+from django.db.models import Q
 
 from cas_orm import UNSET, ConflictError, Expect, MissingExpectation, Outcome, Verdict
 from cas_orm_django import memory, write
@@ -23,6 +24,18 @@ class Parked:
     outcome: Outcome | None = None
     error: ConflictError | None = None
 
+    def join(self, other: Parked) -> None:
+        """Ask for both: what the verb's caller asked, and what the user's own method adds."""
+        if self.expect is None or other.expect is None:
+            self.expect = self.expect or other.expect
+        else:
+            self.expect &= other.expect
+        if isinstance(self.where, Q) and isinstance(other.where, Q):
+            self.where &= other.where
+        else:
+            self.where = other.where if self.where is None else self.where
+        self.on_won = self.on_won or other.on_won
+
     def names_version(self) -> bool:
         """Tell whether the caller vouches for a version."""
         return self.expect is not None and self.expect.record_version is not UNSET
@@ -36,7 +49,7 @@ def through_own_method(
     try:
         method()
     except ConflictError as error:
-        if error is not request.error or request.outcome is None:
+        if request.outcome is None or (error.verdict, error.key) != (request.outcome.verdict, obj.pk):
             raise
     finally:
         memory.remember(obj).parked = None
@@ -46,11 +59,11 @@ def through_own_method(
     return Outcome(Verdict.UNDIAGNOSED, label, obj.pk, verb=verb)  # the user's method wrote nothing
 
 
-def unpark(obj: models.Model) -> Parked:
+def unpark(obj: models.Model) -> Parked | None:
     """Take the parked request; a plain save() has none. The first write of the object consumes it."""
     remembered = memory.recall(obj)
     if remembered is None or remembered.parked is None:
-        return Parked()
+        return None
     request, remembered.parked = remembered.parked, None
     return request
 

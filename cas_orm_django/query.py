@@ -36,7 +36,9 @@ class CasQuerySet(models.QuerySet[M]):
         Raises:
             InvalidExpectation: version, generation or token among the names.
         """
-        columns = columns_of(self.model)
+        columns = _columns(self.model)
+        if columns is None:
+            return super().update(**kwargs)
         _refuse_roles(columns, kwargs)
         if not kwargs:
             return super().update()
@@ -65,8 +67,10 @@ class CasQuerySet(models.QuerySet[M]):
         Raises:
             InvalidExpectation: version, generation or token among the fields.
         """
-        columns = columns_of(self.model)
+        columns = _columns(self.model)
         objects, names = list(objs), list(fields)
+        if columns is None:
+            return super().bulk_update(objects, names, batch_size)
         _refuse_roles(columns, names)
         rows = super().bulk_update(objects, names, batch_size)
         if not _only_unversioned(columns, names):
@@ -98,8 +102,10 @@ class CasQuerySet(models.QuerySet[M]):
                 f"{self.model._meta.label}: bulk_create(update_conflicts=True) overwrites rows unguarded; "
                 "use update_if_current [cas-invalid-expectation]"
             )
-        columns = columns_of(self.model)
+        columns = _columns(self.model)
         objects = list(objs)
+        if columns is None:
+            return super().bulk_create(objects, batch_size, ignore_conflicts)
         befores = []
         for obj in objects:
             memory.settle_marks(obj)
@@ -125,17 +131,26 @@ class CasQuerySet(models.QuerySet[M]):
 
     def only(self, *fields: str) -> CasQuerySet[M]:
         """Load only these fields, and version and generation."""
-        if not fields:
-            return super().only()
+        if not fields or _columns(self.model) is None:
+            return super().only(*fields)
         related = (name for field in fields for name in _kept_behind(self.model, field))
         return super().only(*dict.fromkeys([*fields, *_kept(columns_of(self.model)), *related]))
 
     def defer(self, *fields: str | None) -> CasQuerySet[M]:
         """Defer these fields, but never version or generation."""
+        if _columns(self.model) is None:
+            return super().defer(*cast("tuple[str, ...]", fields))
         kept = _kept(columns_of(self.model))
         behind = {name for field in fields if field for name in _kept_behind(self.model, field)}
         deferred = [cast(str, name) for name in fields if name not in kept and name not in behind]
         return super().defer(*deferred) if deferred or not fields else self.all()
+
+
+def _columns(model: type[models.Model]) -> Columns | None:
+    """Return the model's roles; a migration's historical model has none, and its querysets are plain."""
+    from cas_orm_django.mixins import CasVerbsMixin
+
+    return columns_of(model) if issubclass(model, CasVerbsMixin) else None
 
 
 def _kept(columns: Columns) -> list[str]:

@@ -23,7 +23,7 @@ from cas_orm_django.columns import AnyModel, Columns, columns_of
 from cas_orm_django.diagnose import diagnose
 from cas_orm_django.script import Script
 from cas_orm_django.transactions import in_transaction, own_transaction
-from cas_orm_django.twins import hop
+from cas_orm_django.twins import described, hop
 
 __all__ = ["asettle", "settle"]
 
@@ -50,9 +50,15 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
     unknown = getattr(error, "cas_unknown", error)
     if not isinstance(unknown, UnknownOutcome):
         raise TypeError(f"settle() takes an UnknownOutcome, not {type(error).__name__}")
+    inflight = unknown.inflight
+    if isinstance(inflight, write.Watch):
+        if inflight.script is None:  # cancelled before anything was sent, and nothing will be
+            return Outcome(Verdict.UNDIAGNOSED)
+        unknown = described(inflight)
+        inflight = inflight.script
+    script = inflight if isinstance(inflight, Script) else None
     if unknown.token is None:
         raise unknown
-    script = unknown.inflight if isinstance(unknown.inflight, Script) else None
     if script is not None:
         columns, alias = script.columns, using or script.alias
     else:
@@ -81,7 +87,13 @@ def _judge(columns: Columns, alias: str, unknown: UnknownOutcome, script: Script
     assert columns.token is not None
     names = [f.attname for f in (columns.version, columns.token, columns.generation) if f is not None]
     belief = script.belief if script is not None else columns.belief(_expect(unknown), None)
-    settled = partial(Outcome, model=columns.label, key=unknown.key, expected=Facts(belief.facts()))
+    settled = partial(
+        Outcome,
+        model=columns.label,
+        key=unknown.key,
+        expected=Facts(belief.facts()),
+        verb="save" if script is None else script.verb,
+    )
     with own_transaction(alias):
         rows: QuerySet[Any] = QuerySet(columns.model, using=alias).filter(pk=unknown.key)
         row = rows.select_for_update().values_list(*names).first()
@@ -93,6 +105,8 @@ def _judge(columns: Columns, alias: str, unknown: UnknownOutcome, script: Script
             return settled(Verdict.WON, record_version=version, run_seq=generation)
         if belief.version is None or version > belief.version + 1:
             raise unknown  # too far: ours may have been one of the writes in between
+        if script is None and version == belief.version and not unknown.in_transaction:
+            raise unknown  # the statement may still be waiting in the server
         verdict, found = diagnose(columns, alias, unknown.key, belief)
     return settled(verdict, actual=None if found is None else Facts(found))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,9 +21,19 @@ def in_transaction(connection: BaseDatabaseWrapper) -> bool:
 def own_transaction(alias: str) -> Iterator[None]:
     """Open a transaction of the library's own, or a savepoint inside the caller's."""
     with ExitStack() as stack:
+        _begin_by_hand(connections[alias])
         with _begins_immediate(connections[alias]):
             stack.enter_context(transaction.atomic(using=alias))
         yield
+
+
+def _begin_by_hand(connection: BaseDatabaseWrapper) -> None:
+    """Begin where SQLite's driver has not yet, autocommit off: a savepoint there would commit at its end."""
+    if connection.vendor == "sqlite" and in_transaction(connection) and not connection.in_atomic_block:
+        driver: Any = connection.connection
+        if not driver.in_transaction:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN IMMEDIATE")
 
 
 @contextmanager

@@ -39,22 +39,24 @@ def hop(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         try:
             return await sync_to_async(watched, thread_sensitive=True)()
         except asyncio.CancelledError as cancelled:
-            cancelled.cas_unknown = _unknown(watch)  # type: ignore[attr-defined]  # promised to settle()
+            watch.cancelled = True
+            cancelled.cas_unknown = described(watch)  # type: ignore[attr-defined]  # promised to settle()
             raise
 
     rename_async(twin, verb)
     return twin
 
 
-def _unknown(watch: write.Watch) -> UnknownOutcome:
+def described(watch: write.Watch) -> UnknownOutcome:
+    """Return what is known of a cancelled write by now: the thread may have got further since."""
     script = watch.script
     if script is None:
-        return cancelled_in_flight()
+        return cancelled_in_flight(inflight=watch)
     return cancelled_in_flight(
         model=script.columns.label,
         key=script.key,
         expected=Facts(script.belief.facts()),
         token=script.token,
         in_transaction=watch.in_transaction,
-        inflight=script,
+        inflight=watch,
     )

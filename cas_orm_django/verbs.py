@@ -76,7 +76,7 @@ def try_update_if_current(
     """
     columns = columns_of(model)
     belief = columns.belief(expect, where)
-    _need_belief(columns, belief, "update_if_current")
+    _need_belief(columns, belief, "update_if_current", using or router.db_for_write(model))
     return _write_by_key(columns, key, belief, set, "update", on_won, using)
 
 
@@ -151,8 +151,8 @@ def try_delete_if_current(
     """
     columns = columns_of(model)
     belief = columns.belief(expect, where)
-    _need_belief(columns, belief, "delete_if_current")
     alias = using or router.db_for_write(model)
+    _need_belief(columns, belief, "delete_if_current", alias)
     pk = clean_key(columns, key)
     keys = keys_by_key(columns, alias, pk)
     rows: QuerySet[Any] = QuerySet(model, using=alias).filter(pk=pk)
@@ -181,7 +181,7 @@ def update_object(
     belief = columns.belief(expect, where)
     if belief.version is not None and remembered is not None:
         remembered.check_version_known()
-    _need_belief(columns, belief, "update_if_current")
+    _need_belief(columns, belief, "update_if_current", instance.alias_of(obj, using))
     return _write_object(obj, columns, belief, set, "update", on_won, using)
 
 
@@ -206,11 +206,11 @@ def new_generation_of_object(
     return _write_object(obj, columns, belief, set or {}, "new_generation", on_won, using)
 
 
-def _need_belief(columns: Columns, belief: FieldBelief, verb: str) -> None:
+def _need_belief(columns: Columns, belief: FieldBelief, verb: str, alias: str) -> None:
     """Refuse a belief that every row meets."""
     alone = not belief.numbers() and not belief.columns and belief.where is not None
     if belief.says_nothing or (
-        alone and compiled_where("default", columns.owner.model, belief.where)[0] == ALWAYS
+        alone and compiled_where(alias, columns.owner.model, belief.where)[0] == ALWAYS
     ):
         raise MissingExpectation(
             f"{columns.label}: {verb} without a belief would write over anything [cas-no-expectation]"

@@ -8,6 +8,7 @@ Nothing on an object changes here; `guard` and `verbs` assign after they have se
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ class Watch:
 
     script: Script | None = None
     in_transaction: bool = False
+    cancelled: bool = False
 
 
 WATCH: Final[ContextVar[Watch | None]] = ContextVar("cas_orm_django_watch", default=None)
@@ -98,6 +100,8 @@ def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = Fa
     watch = WATCH.get()
     if watch is not None and watch.script is None:
         watch.script, watch.in_transaction = script, provisional
+        if watch.cancelled:
+            raise asyncio.CancelledError  # nobody awaits the answer any more: do not begin
     try:
         if len(script.steps) == 1 and script.after is None:
             return _execute(connection, script, script.steps[0])

@@ -51,6 +51,28 @@ def test_cancelled_while_waiting(door: str, pair: list[Actor]) -> None:
 
 
 @on(*SERVERS)
+def test_cancelled_before_it_began(door: str, pair: list[Actor]) -> None:
+    """Whatever the thread had got to by then: settling says what the row says, and it stays so."""
+    key = Ticket.objects.using(door).create().pk
+
+    async def cancelled() -> bool:
+        held = await Ticket.objects.using(door).aget(pk=key)
+        writing = asyncio.create_task(held.asave_if_current())
+        await asyncio.sleep(0)
+        writing.cancel()
+        try:
+            await writing
+        except asyncio.CancelledError as error:
+            unknown = error.cas_unknown  # type: ignore[attr-defined]
+        outcome = await sync_to_async(settle)(unknown)
+        await sync_to_async(connections.close_all)()
+        return bool(outcome)
+
+    applied = asyncio.run(cancelled())
+    assert tables.row(Ticket, key, door)["record_version"] == (2 if applied else 1)
+
+
+@on(*SERVERS)
 def test_not_cancelled(door: str, pair: list[Actor]) -> None:
     """The accepted twin: an await that is left alone ends with a win."""
 

@@ -37,7 +37,6 @@ def test_several_tables_rolled_back(alias: str) -> None:
     rolled_back(alias, Novel)
 
 
-@pytest.mark.xfail(strict=True, reason="SQLite: a savepoint outside a transaction is committed at its end")
 @pytest.mark.parametrize("database", ["sqlite"])
 def test_several_tables_rolled_back_on_sqlite(alias: str) -> None:
     """So it should be here."""
@@ -128,7 +127,6 @@ def test_an_insert_rolled_back(alias: str) -> None:
     assert Order.objects.count() == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the key stays forgotten, so the next save inserts")
 def test_a_delete_rolled_back(alias: str) -> None:
     """Nobody knows whether the row is there: a save must not insert a second one."""
     order = Order.objects.create()
@@ -140,9 +138,6 @@ def test_a_delete_rolled_back(alias: str) -> None:
     assert Order.objects.count() == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="inside atomic() the rollback of a later transaction passes for its own"
-)
 def test_an_insert_in_a_block_committed_by_hand(alias: str) -> None:
     """Committed, and then something else is rolled back: no save may insert a second row."""
     with by_hand(alias):

@@ -178,7 +178,6 @@ def test_a_whole_write_through_the_users_own_save(alias: str) -> None:
     assert version(journal, alias) == 4
 
 
-@pytest.mark.xfail(strict=True, reason="Django's save() names what is loaded: it passes for a partial write")
 def test_a_whole_write_of_what_is_loaded_through_save(alias: str) -> None:
     """An object with a related one takes the way through ``save()``: in step all the same."""
     key = Order.objects.create(customer=Customer.objects.create(name="a")).pk

@@ -98,9 +98,6 @@ def test_writes_in_a_savepoint_that_was_rolled_back(alias: str) -> None:
     assert numbers(order, alias) == (3, 0)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a raw save leaves no mark in the block: the reload passes for committed"
-)
 def test_a_fixture_loaded_before(alias: str) -> None:
     """A fixture raises the version as any write does: undone, it is never taken for a rival's."""
     doc = Doc.objects.create(title="mine")

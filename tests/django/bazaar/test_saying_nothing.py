@@ -108,7 +108,6 @@ def test_a_model_without_a_generation(alias: str) -> None:
     assert tables.row(Doc, key, alias)["record_version"] == 3
 
 
-@pytest.mark.xfail(strict=True, reason="compiled for the database named default, which is another vendor's")
 @pytest.mark.parametrize("database", ["postgres", "mariadb"])
 def test_a_condition_that_the_default_database_does_not_know(alias: str) -> None:
     """Alone, it is judged by the database that is written to."""

@@ -69,7 +69,6 @@ def test_nobody_raises(alias: str) -> None:
     assert log == ["signal", "hook"]
 
 
-@pytest.mark.xfail(strict=True, reason="an insert calls the hook only when no receiver raises")
 @each_model
 def test_a_receiver_of_an_insert_that_raises(alias: str, model: type[Any]) -> None:
     """An insert is a win as any other."""
