@@ -8,16 +8,18 @@ import pytest
 
 from tests.contract.adapters.base import Api
 from tests.contract.adapters.django import DjangoApi
+from tests.contract.adapters.sqla import SqlaApi
 from tests.django.fixtures import _open, alias, database
+from tests.sqla.databases import _sqla_databases
 
-__all__ = ["_open", "alias", "database"]
+__all__ = ["_open", "_sqla_databases", "alias", "database"]
 
-ADAPTERS = {"django": DjangoApi}
+ADAPTERS = {"django": DjangoApi, "sqla": SqlaApi}
 COLOURS = ("sync", "async")
 
 
 @pytest.fixture(params=[f"{adapter}-{colour}" for adapter in ADAPTERS for colour in COLOURS])
-def api(request: pytest.FixtureRequest, database: str, alias: str) -> Iterator[Api]:
+def api(request: pytest.FixtureRequest, database: str, alias: str, _sqla_databases: None) -> Iterator[Api]:
     """Yield the api of one adapter and colour on the database under test."""
     adapter, colour = request.param.split("-")
     yield ADAPTERS[adapter](database, alias, colour=colour)

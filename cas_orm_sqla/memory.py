@@ -1,0 +1,95 @@
+"""What an object remembers across expiry: its last-seen numbers, its refusals.
+
+It is kept in ``InstanceState.info``.
+
+An expired version loads itself at flush time and is compared with itself, so that a write in between would
+go unnoticed. So the numbers that the program last saw are kept: at every commit, and whenever a write of
+ours wins. A rollback puts back what was seen before the transaction or savepoint.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import inspect
+from sqlalchemy.orm import InstanceState, Session, SessionTransaction
+
+from cas_orm import Outcome
+from cas_orm import memory as core
+
+_SLOT: Final = "cas_orm"
+_MARKS: Final = "cas_orm_marks"
+
+
+class Memory(core.Memory):
+    """What one object remembers.
+
+    Attributes:
+        version, generation: the numbers last seen, for when the attributes are expired.
+    """
+
+    __slots__ = ("generation", "version")
+
+    def __init__(self, fence: Outcome | None = None, doubt: Outcome | None = None) -> None:
+        super().__init__(fence, doubt)
+        self.version: int | None = None
+        self.generation: int | None = None
+
+
+class Mark:
+    """What one object had seen before it won in a transaction, and what that win wrote."""
+
+    __slots__ = ("doubt", "generation", "keys", "version")
+
+    def __init__(self, memory: Memory) -> None:
+        self.version, self.generation, self.doubt = memory.version, memory.generation, memory.doubt
+        self.keys: set[str] = set()
+
+
+Marks = dict[InstanceState[Any], Mark]
+
+
+def state_of(obj: object) -> InstanceState[Any]:
+    """Return the ORM's state of an object."""
+    state: InstanceState[Any] = inspect(obj)
+    return state
+
+
+def recall(state: InstanceState[Any]) -> Memory | None:
+    """Return the object's memory, if it has any."""
+    return state.info.get(_SLOT)
+
+
+def remember(state: InstanceState[Any]) -> Memory:
+    """Return the object's memory, made if needed."""
+    memory: Memory | None = state.info.get(_SLOT)
+    if memory is None:
+        memory = state.info[_SLOT] = Memory()
+    return memory
+
+
+def mark(session: Session, state: InstanceState[Any]) -> Mark | None:
+    """Return the object's mark in the transaction that is open now, made if needed."""
+    transaction = session.get_nested_transaction() or session.get_transaction()
+    if transaction is None:
+        return None
+    marks: dict[SessionTransaction, Marks] = session.info.setdefault(_MARKS, {})
+    of_transaction = marks.setdefault(transaction, {})
+    if state not in of_transaction:
+        of_transaction[state] = Mark(remember(state))
+    return of_transaction[state]
+
+
+def take_marks(session: Session, transaction: SessionTransaction) -> Marks:
+    """Take the marks of a transaction that has ended."""
+    marks: dict[SessionTransaction, Marks] = session.info.get(_MARKS, {})
+    return marks.pop(transaction, {})
+
+
+def hand_on(session: Session, marks: Marks, parent: SessionTransaction) -> None:
+    """Give the marks of a released savepoint to the transaction around it, which may still be undone."""
+    all_marks: dict[SessionTransaction, Marks] = session.info.setdefault(_MARKS, {})
+    of_parent = all_marks.setdefault(parent, {})
+    for state, made in marks.items():
+        kept = of_parent.setdefault(state, made)
+        kept.keys |= made.keys

@@ -1,0 +1,120 @@
+"""A conditional write made ready: which statements, with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Dialect
+from sqlalchemy.sql.elements import ClauseElement
+
+from cas_orm_sqla.belief import AttributeBelief
+from cas_orm_sqla.columns import Columns
+from cas_orm_sqla.statement import (
+    KEY,
+    SET,
+    Rises,
+    Statement,
+    belief_params,
+    delete_shape,
+    update_shape,
+)
+
+#: Shapes kept per mapper; reached only by code that invents new attribute sets.
+MOST_SHAPES: Final = 512
+
+
+@dataclass(slots=True)
+class Script:
+    """A conditional write, ready to be sent, and to be sent again by `settle`.
+
+    Attributes:
+        identity: the primary key, as a tuple.
+        values: what is assigned, by attribute name.
+        steps: statements and their parameters, the version's own table first.
+        after: what the ORM does in the same transaction once the row is won (a cascading delete).
+        answered: what the database handed back, by attribute name.
+    """
+
+    columns: Columns
+    identity: tuple[Any, ...]
+    belief: AttributeBelief
+    verb: str
+    values: Mapping[str, Any]
+    steps: list[tuple[Statement, dict[str, Any]]]
+    rises: Rises
+    token: bytes | None = None
+    after: Callable[[], object] | None = None
+    answered: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Any:
+        """The primary key as outcomes show it."""
+        return self.identity[0] if len(self.identity) == 1 else self.identity
+
+    @property
+    def unseen(self) -> list[str]:
+        """Attributes whose new values only the database knows."""
+        return [name for statement, _ in self.steps for name in statement.unseen]
+
+
+def is_expression(value: object) -> bool:
+    """Tell whether a value is SQL, so that only the database knows the result."""
+    return isinstance(value, ClauseElement) or hasattr(value, "__clause_element__")
+
+
+def update_script(
+    columns: Columns,
+    dialect: Dialect,
+    identity: tuple[Any, ...],
+    belief: AttributeBelief,
+    values: Mapping[str, Any],
+    *,
+    verb: str,
+    bumps: bool = True,
+    hands_over: bool = False,
+    token: bytes | None = None,
+) -> Script:
+    """Make an update ready.
+
+    Args:
+        columns: the mapper's roles.
+        dialect: the dialect of the connection.
+        identity: the primary key.
+        belief: what stands in the WHERE of the version's own table.
+        values: what to assign, by attribute name; SQL expressions among them are computed there.
+        verb: the verb's short name.
+        bumps: whether the version rises by one.
+        hands_over: whether the generation rises by one.
+        token: the write token to leave in the row.
+    """
+    computed = {name: value for name, value in values.items() if is_expression(value)}
+    rises = Rises(bumps, hands_over, token is not None)
+    names = tuple(name for name in values if name not in computed)
+    shape_key = (dialect, rises, belief.shape(), names)
+    kept = not computed and belief.where is None
+    shape = columns.shapes.get(shape_key) if kept else None
+    if shape is None:
+        shape = update_shape(columns, dialect, names, computed, belief, rises)
+        if kept:
+            if len(columns.shapes) >= MOST_SHAPES:
+                columns.shapes.clear()
+            columns.shapes[shape_key] = shape
+    steps = []
+    for statement in shape:
+        params = {SET + name: values[name] for name in statement.names}
+        params |= {f"{KEY}{i}": part for i, part in enumerate(identity)}
+        if statement.part is columns.owner:
+            params |= belief_params(belief)
+            if token is not None and columns.token is not None:
+                params[SET + columns.token.key] = token
+        steps.append((statement, params))
+    return Script(columns, identity, belief, verb, values, steps, rises, token)
+
+
+def delete_script(columns: Columns, identity: tuple[Any, ...], belief: AttributeBelief) -> Script:
+    """Make a delete of one row ready, for mappers whose ORM has nothing to cascade to."""
+    params = {f"{KEY}{i}": part for i, part in enumerate(identity)} | belief_params(belief)
+    steps = [(statement, params) for statement in delete_shape(columns, belief)]
+    return Script(columns, identity, belief, "delete", {}, steps, Rises(False, False, False))

@@ -1,0 +1,207 @@
+"""The plan of a conditional write: one Core UPDATE or DELETE on one table, its belief in plain columns.
+
+Prebuilt for a mapper, a set of attributes and a shape of belief, and kept: building such a statement costs
+ten times as much as executing it. What depends on a value, an expression or the caller's own condition, is
+built for one use. Nothing is executed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Column, Delete, Dialect, Update, and_, bindparam, delete, func, or_, update
+from sqlalchemy.sql import ColumnElement
+
+from cas_orm.belief import comparison
+from cas_orm_sqla.belief import AttributeBelief
+from cas_orm_sqla.columns import Attribute, Columns, Part
+
+#: Parameters are named apart from the columns, whose names SQLAlchemy keeps for itself.
+SET: Final = "cas_set_"
+KEY: Final = "cas_key_"
+BELIEF: Final = "cas_believed_"
+
+
+class Rises(NamedTuple):
+    """What a write raises, besides what it assigns."""
+
+    version: bool
+    generation: bool
+    token: bool
+
+
+@dataclass(slots=True, frozen=True)
+class Statement:
+    """One statement of a shape.
+
+    Attributes:
+        names: the attributes that are assigned a bound value, in this table.
+        unseen: attributes whose new values only the database knows.
+        returning: the attributes that it hands back, in order.
+    """
+
+    sql: Update | Delete
+    part: Part
+    names: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    returning: tuple[str, ...] = ()
+
+
+Shape = tuple[Statement, ...]
+
+
+def returns_rows(dialect: Dialect, part: Part) -> bool:
+    """Tell whether UPDATE … RETURNING works here. MariaDB has it for INSERT and DELETE only."""
+    return bool(dialect.update_returning and part.table.implicit_returning)
+
+
+def update_shape(
+    columns: Columns,
+    dialect: Dialect,
+    names: Sequence[str],
+    computed: Mapping[str, Any],
+    belief: AttributeBelief,
+    rises: Rises,
+) -> Shape:
+    """Lay out an update: the version's own table first, untouched tables left out.
+
+    Args:
+        columns: the mapper's roles.
+        dialect: the dialect it will run on.
+        names: attributes that are assigned bound values.
+        computed: attributes that are assigned expressions.
+        belief: what stands in the WHERE of the version's own table.
+        rises: what is raised besides.
+    """
+    statements = []
+    for part in columns.parts:
+        first = part is columns.owner
+        values: dict[Any, Any] = {
+            a.column: computed[a.key]
+            if a.key in computed
+            else bindparam(SET + a.key, type_=a.column.type, required=True)
+            for a in part.attributes
+            if a.key in computed or a.key in names
+        }
+        if not values and not first:
+            continue
+        assigned = {column.key for column in values}
+        unseen = [a.key for a in part.attributes if a.key in computed]
+        unseen += [a.key for a in _computed_by_database(columns, part) if a.column.key not in assigned]
+        answers = list(unseen)
+        if first:
+            values |= _raised(columns, dialect, rises)
+            answers += _unknown_numbers(columns, dialect, belief)
+        sql = update(part.table).values(values).where(_matches(columns, part, belief if first else None))
+        returning: tuple[str, ...] = ()
+        if answers and returns_rows(dialect, part):
+            returning = tuple(answers)
+            sql = sql.returning(*(_column(columns, part, key) for key in answers))
+        bound = tuple(a.key for a in part.attributes if a.key in names and a.key not in computed)
+        statements.append(Statement(sql, part, bound, tuple(unseen), returning))
+    return tuple(statements)
+
+
+def delete_shape(columns: Columns, belief: AttributeBelief) -> Shape:
+    """Lay out a delete of one row of one table."""
+    part = columns.owner
+    return (Statement(delete(part.table).where(_matches(columns, part, belief)), part),)
+
+
+def _computed_by_database(columns: Columns, part: Part) -> list[Attribute]:
+    """Return the attributes that an UPDATE changes by itself: onupdate, server_onupdate, computed."""
+    return [
+        Attribute(prop.key, column)
+        for prop in columns.mapper.column_attrs
+        for column in prop.columns
+        if isinstance(column, Column)
+        and column.table is part.table
+        and (column.onupdate is not None or column.server_onupdate is not None or column.computed is not None)
+        and prop.key not in columns.roles
+    ]
+
+
+def _raised(columns: Columns, dialect: Dialect, rises: Rises) -> dict[Any, Any]:
+    """Return the numbers that rise. MariaDB cannot return the version; its last insert id keeps it."""
+    version = columns.version.column
+    new = version + 1 if rises.version else version
+    values: dict[Any, Any] = {}
+    if dialect.name in ("mysql", "mariadb"):
+        values[version] = func.last_insert_id(new)
+    elif rises.version:
+        values[version] = new
+    if rises.generation and columns.generation is not None:
+        values[columns.generation.column] = columns.generation.column + 1
+    if rises.token and columns.token is not None:
+        values[columns.token.column] = bindparam(SET + columns.token.key, type_=columns.token.column.type)
+    return values
+
+
+def _unknown_numbers(columns: Columns, dialect: Dialect, belief: AttributeBelief) -> list[str]:
+    """Name the numbers that the belief does not give away, so that the database has to.
+
+    On PostgreSQL the version is always asked for: a BEFORE trigger may have raised it further.
+    """
+    asked = []
+    if belief.version is None or dialect.name == "postgresql":
+        asked.append(columns.version.key)
+    if columns.generation is not None and belief.generation is None:
+        asked.append(columns.generation.key)
+    return asked
+
+
+def _column(columns: Columns, part: Part, key: str) -> Any:
+    return next(c for c in columns.mapper.attrs[key].columns if c.table is part.table)
+
+
+def _matches(columns: Columns, part: Part, belief: AttributeBelief | None) -> ColumnElement[bool]:
+    keys = [
+        a.column == bindparam(f"{KEY}{i}", type_=a.column.type, required=True)
+        for i, a in enumerate(part.keys)
+    ]
+    if belief is None:
+        return and_(*keys)
+    conditions: list[ColumnElement[bool]] = [*keys]
+    if belief.version is not None:
+        conditions.append(columns.version.column == bindparam(f"{BELIEF}version", required=True))
+    if belief.generation is not None and columns.generation is not None:
+        conditions.append(columns.generation.column == bindparam(f"{BELIEF}generation", required=True))
+    position = 0
+    for _, attribute, value in belief.columns:
+        operator, count = comparison(value)
+        params = [
+            bindparam(f"{BELIEF}{position + i}", type_=attribute.column.type, required=True)
+            for i in range(count)
+        ]
+        position += count
+        conditions.append(_condition(attribute.column, operator, params))
+    if belief.where is not None:
+        conditions.append(belief.where)
+    return and_(*conditions)
+
+
+def _condition(column: Any, operator: str, params: list[Any]) -> ColumnElement[bool]:
+    """Spell one comparison with two-valued logic: ``not in or null`` keeps the rows that are NULL."""
+    if operator == "=":
+        return column == params[0]  # type: ignore[no-any-return]  # a column's comparison
+    name, _, null = operator.partition(" or ")
+    if name == "null":
+        return column.is_(None)  # type: ignore[no-any-return]
+    if not params:
+        return column.is_(None) if null else column.is_not(None)  # type: ignore[no-any-return]
+    listed = column.in_(params) if name == "in" else column.not_in(params)
+    return or_(listed, column.is_(None)) if null else listed
+
+
+def belief_params(belief: AttributeBelief) -> dict[str, object]:
+    """Return the values to bind to the belief's conditions."""
+    params: dict[str, object] = {}
+    if belief.version is not None:
+        params[f"{BELIEF}version"] = belief.version
+    if belief.generation is not None:
+        params[f"{BELIEF}generation"] = belief.generation
+    for position, (_, value) in enumerate(belief.bound()):
+        params[f"{BELIEF}{position}"] = value
+    return params
