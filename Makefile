@@ -62,7 +62,7 @@ format: $(DEV)
 	$(BIN)/ruff format .
 
 docs: $(DEV)
-	$(BIN)/python -m sphinx -W -n --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -q -W -n --keep-going -b html docs docs/_build/html
 
 bench: $(RUN)
 	@$(BIN)/python -m benchmarks
