@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -23,6 +23,17 @@ Where: TypeAlias = Q | Expression
 
 #: A belief whose fields are Django's.
 FieldBelief: TypeAlias = Belief["AnyField"]
+
+
+#: Django's own field classes, and the type of value that they hand through to the driver as it is.
+HANDED_THROUGH: Final[dict[type, type]] = {
+    models.CharField: str,
+    models.TextField: str,
+    models.SlugField: str,
+    models.EmailField: str,
+    models.URLField: str,
+    models.BooleanField: bool,
+}
 
 
 def clean_where(where: Where | None) -> Where | None:
@@ -55,8 +66,8 @@ def condition(columns: Columns, name: str, value: object) -> tuple[str, AnyField
 
 def _typed(field: AnyField, value: object) -> object:
     """Return the value in the column's own Python type, so that SQL and Python compare alike."""
-    if value is None:
-        return None
+    if value is None or type(value) is HANDED_THROUGH.get(type(field)):
+        return value
     if hasattr(value, "resolve_expression") or hasattr(value, "_meta"):
         raise InvalidExpectation(f"{field.name}: a plain value is needed [cas-invalid-expectation]")
     while isinstance(field, models.ForeignKey):

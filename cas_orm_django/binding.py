@@ -14,20 +14,13 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.operations import BaseDatabaseOperations
 
+from cas_orm_django.belief import HANDED_THROUGH
 from cas_orm_django.columns import AnyField
 from cas_orm_django.statement import Compiled
 
 #: An attribute, the type that needs no preparation (or None), and the preparation.
 Binder: TypeAlias = tuple[str, type | None, Callable[[Any, BaseDatabaseWrapper], object]]
 
-_HANDED_THROUGH: Final[dict[type, type]] = {
-    models.CharField: str,
-    models.TextField: str,
-    models.SlugField: str,
-    models.EmailField: str,
-    models.URLField: str,
-    models.BooleanField: bool,
-}
 _NOTHING: Final[Mapping[str, Compiled]] = {}
 _INTEGERS: Final = {
     models.SmallIntegerField,
@@ -52,7 +45,7 @@ def _handed_through(connection: BaseDatabaseWrapper, field: AnyField) -> type | 
     if kind in _INTEGERS:
         adapts = type(connection.ops).adapt_integerfield_value
         return int if adapts is BaseDatabaseOperations.adapt_integerfield_value else None
-    return _HANDED_THROUGH.get(kind)
+    return HANDED_THROUGH.get(kind)
 
 
 def key_binders(connection: BaseDatabaseWrapper, keys: Sequence[AnyField]) -> tuple[Binder, ...]:

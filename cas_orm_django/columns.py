@@ -193,13 +193,16 @@ class Columns:
         Raises:
             InvalidExpectation: unknown, a relation, another table's, or of a type without exact equality.
         """
+        known = self._believable.get(name)
+        if known is not None:
+            return known
         field = self._own_columns.get(name)
         if field is None:
             raise InvalidExpectation(
                 f"{self.label}.{name} is not a plain column of {self.owner.name}; beliefs name attributes "
                 f"such as 'state' or 'customer_id' [cas-invalid-expectation]"
             )
-        if field in (self.version, self.generation):
+        if field is self.version or field is self.generation:
             raise InvalidExpectation(
                 f"believe {name} as record_version= or run_seq= [cas-invalid-expectation]"
             )
@@ -208,7 +211,12 @@ class Columns:
                 f"{self.label}.{name}: a {type(field).__name__} has no exact equality in SQL "
                 "[cas-invalid-expectation]"
             )
+        self._believable[name] = field
         return field
+
+    @cached_property
+    def _believable(self) -> dict[str, AnyField]:
+        return {}
 
     @cached_property
     def _own_columns(self) -> dict[str, AnyField]:

@@ -19,7 +19,7 @@ from django.db.models.sql import Query, UpdateQuery
 
 from cas_orm import InvalidExpectation
 from cas_orm.belief import comparison
-from cas_orm_django.belief import FieldBelief, Where
+from cas_orm_django.belief import HANDED_THROUGH, FieldBelief, Where
 from cas_orm_django.columns import AnyField, AnyModel, Columns, Table, column_of
 
 #: How one column is compared: its field, the comparison, how many values it takes.
@@ -120,7 +120,12 @@ def belief_params(connection: BaseDatabaseWrapper, belief: FieldBelief) -> list[
     """Return the values to bind to `conditions_of`; numbers are exact ints and need no preparation."""
     params: list[object] = [n for n in (belief.version, belief.generation) if n is not None]
     if belief.columns:
-        params += [field.get_db_prep_value(value, connection) for field, value in belief.bound()]
+        params += [
+            value
+            if type(value) is HANDED_THROUGH.get(type(field))
+            else field.get_db_prep_value(value, connection)
+            for field, value in belief.bound()
+        ]
     return params
 
 
