@@ -14,6 +14,7 @@ from django.db import models
 
 from cas_orm import Expect, InvalidExpectation
 from cas_orm.belief import resolve
+from cas_orm_django import overrides
 from cas_orm_django.belief import FieldBelief, Where, clean_where, condition
 from cas_orm_django.listeners import Listeners
 
@@ -150,30 +151,17 @@ class Columns:
     @cached_property
     def wraps_save(self) -> bool:
         """Whether a base of the user's has its own save() or save_base(), before or behind the guard."""
-        return not (self._is_guards("save") and self._is_guards("save_base"))
+        return not (overrides.is_guards_own(self.model, "save", "save_base"))
 
     @cached_property
     def wraps_delete(self) -> bool:
         """Whether the class, or a base of the user's before the guard, has its own delete()."""
-        return self._definer("delete", 0) is not self._guard
+        return overrides.stands_before_guard(self.model, "delete")
 
     @cached_property
     def deletes_as_django(self) -> bool:
         """Whether what stands behind the guard is Django's own delete(), not a base's of the user's."""
-        return self._definer("delete", 1) is models.Model
-
-    @property
-    def _guard(self) -> type:
-        from cas_orm_django.mixins import CasVerbsMixin
-
-        return CasVerbsMixin
-
-    def _is_guards(self, name: str) -> bool:
-        return self._definer(name, 0) is self._guard and self._definer(name, 1) is models.Model
-
-    def _definer(self, name: str, position: int) -> type:
-        """Return the class that defines the method that runs first, second, … of this name."""
-        return [c for c in self.model.__mro__ if name in vars(c)][position]
+        return overrides.is_djangos_behind_guard(self.model, "delete")
 
     def writable(self, name: str) -> AnyField:
         """Return the field that a verb may write under this name.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import connections, models, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_save, pre_save
 
 from cas_orm import (
@@ -25,7 +26,7 @@ from cas_orm import (
     Verdict,
 )
 from cas_orm_django import memory, write
-from cas_orm_django.belief import Where
+from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import AnyField, Columns, columns_of, generated
 from cas_orm_django.instance import alias_of, believed, keys_of, take_over
 from cas_orm_django.parked import Parked, check_fence, is_new, need_row, through_own_method, unpark
@@ -159,6 +160,29 @@ def _update(
     }
     if columns.listeners:
         pre_save.send(**signal)
+    outcome = _write(obj, columns, connection, fields, belief, request, bumps=bumps, whole=whole)
+    if not outcome:
+        memory.remember(obj).fence = outcome
+        return outcome
+    try:
+        post_save.send(created=False, **signal)
+    finally:
+        write.call_on_won(outcome, request.on_won, alias)
+    return outcome
+
+
+def _write(
+    obj: models.Model,
+    columns: Columns,
+    connection: BaseDatabaseWrapper,
+    fields: tuple[AnyField, ...],
+    belief: FieldBelief,
+    request: Parked,
+    *,
+    bumps: bool,
+    whole: bool,
+) -> Outcome:
+    """Take the values, send them, and put back what taking them has done if they did not arrive."""
     taken = Taken(obj)
     token = None if columns.token is None else os.urandom(16)
     keep = False
@@ -182,21 +206,13 @@ def _update(
             token=token,
             whole=whole,
         )
-        outcome = write.attempt(connection, script, request.on_won, in_step)
+        return write.attempt(connection, script, request.on_won, in_step)
     except UnknownOutcome:
         keep = True  # the row may name the file that was just stored
         raise
     finally:
         if not keep:
             taken.put_back()
-    if not outcome:
-        memory.remember(obj).fence = outcome
-        return outcome
-    try:
-        post_save.send(created=False, **signal)
-    finally:
-        write.call_on_won(outcome, request.on_won, alias)
-    return outcome
 
 
 def _fields(

@@ -24,6 +24,7 @@ from cas_orm_django.diagnose import diagnose
 from cas_orm_django.script import Script
 from cas_orm_django.transactions import in_transaction, own_transaction
 from cas_orm_django.twins import described, hop
+from cas_orm_django.watch import Watch
 
 __all__ = ["asettle", "settle"]
 
@@ -51,35 +52,31 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
     if not isinstance(unknown, UnknownOutcome):
         raise TypeError(f"settle() takes an UnknownOutcome, not {type(error).__name__}")
     inflight = unknown.inflight
-    if isinstance(inflight, write.Watch):
+    if isinstance(inflight, Watch):
         if inflight.script is None:  # cancelled before anything was sent, and nothing will be
             return Outcome(Verdict.UNDIAGNOSED)
-        unknown = described(inflight)
-        inflight = inflight.script
-    script = inflight if isinstance(inflight, Script) else None
+        unknown, inflight = described(inflight), inflight.script
     if unknown.token is None:
         raise unknown
-    if script is not None:
-        columns, alias = script.columns, using or script.alias
-    else:
-        columns = columns_of(cast(AnyModel, apps.get_model(unknown.model)))
-        alias = using or router.db_for_write(columns.model)
+    if isinstance(inflight, Script):
+        return _settle_sent(unknown, inflight, using or inflight.alias)
+    columns = columns_of(cast(AnyModel, apps.get_model(unknown.model)))
+    return _judge(columns, using or router.db_for_write(columns.model), unknown, None)
+
+
+def _settle_sent(unknown: UnknownOutcome, script: Script, alias: str) -> Outcome:
+    """Send the statement again where that is harmless, and judge by the token."""
     connection = connections[alias]
-    resend = (
-        script is not None
-        and script.belief.version is not None
-        and not unknown.in_transaction
-        and not in_transaction(connection)
-    )
+    alone = not unknown.in_transaction and not in_transaction(connection)
     if not in_transaction(connection):
         connection.close()
-    if resend and script is not None:
+    if alone and script.belief.version is not None:
         script.alias = alias
         script.answered.clear()
         connection.ensure_connection()
         if write.send(connection, script):
             return write.won(script, provisional=False)
-    return _judge(columns, alias, unknown, script)
+    return _judge(script.columns, alias, unknown, script)
 
 
 def _judge(columns: Columns, alias: str, unknown: UnknownOutcome, script: Script | None) -> Outcome:

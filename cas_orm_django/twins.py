@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from cas_orm import UnknownOutcome
 from cas_orm.facts import Facts
 from cas_orm.twins import cancelled_in_flight, rename_async
-from cas_orm_django import write
+from cas_orm_django.watch import WATCH, Watch
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,14 +27,14 @@ def hop(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
     @wraps(verb)
     async def twin(*args: P.args, **kwargs: P.kwargs) -> R:
-        watch = write.Watch()
+        watch = Watch()
 
         def watched() -> R:
-            before = write.WATCH.set(watch)
+            before = WATCH.set(watch)
             try:
                 return verb(*args, **kwargs)
             finally:
-                write.WATCH.reset(before)
+                WATCH.reset(before)
 
         try:
             return await sync_to_async(watched, thread_sensitive=True)()
@@ -47,7 +47,7 @@ def hop(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     return twin
 
 
-def described(watch: write.Watch) -> UnknownOutcome:
+def described(watch: Watch) -> UnknownOutcome:
     """Return what is known of a cancelled write by now: the thread may have got further since."""
     script = watch.script
     if script is None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Final, NoReturn
+from dataclasses import replace
+from typing import NoReturn
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -27,20 +26,9 @@ from cas_orm_django.diagnose import diagnose
 from cas_orm_django.engine_errors import translated
 from cas_orm_django.script import Script, Step
 from cas_orm_django.transactions import in_transaction, own_transaction
+from cas_orm_django.watch import WATCH
 
 OnWon = Callable[[Outcome], object]
-
-
-@dataclass(slots=True)
-class Watch:
-    """Shows the async twins which statement was in flight when they were cancelled."""
-
-    script: Script | None = None
-    in_transaction: bool = False
-    cancelled: bool = False
-
-
-WATCH: Final[ContextVar[Watch | None]] = ContextVar("cas_orm_django_watch", default=None)
 
 
 def run(
