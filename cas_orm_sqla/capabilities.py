@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Connection
 
 from cas_orm import UnsupportedBackend
@@ -22,11 +24,30 @@ def check_can_count(connection: Connection) -> None:
 
 
 def isolation_of(connection: Connection) -> str:
-    """Return the isolation level in force, without a query."""
-    level = connection.get_execution_options().get("isolation_level") or connection.default_isolation_level
+    """Return the isolation level in force, without a query: the connection's, the engine's, the server's."""
+    level = (
+        connection.get_execution_options().get("isolation_level")
+        or getattr(connection.dialect, "_on_connect_isolation_level", None)  # create_engine(isolation_level=)
+        or connection.default_isolation_level
+    )
     return str(level or "").upper().replace("_", " ")
 
 
 def commits_itself(connection: Connection) -> bool:
     """Tell whether every statement commits at once, so that a win is final on return."""
-    return isolation_of(connection) == "AUTOCOMMIT"
+    return isolation_of(connection) == "AUTOCOMMIT" or _driver_commits(connection)
+
+
+def _driver_commits(connection: Connection) -> bool:
+    """Ask the driver: its own option may have put it in autocommit behind SQLAlchemy's back.
+
+    SQLite is not asked: its drivers look the same when somebody else sends the BEGIN.
+    """
+    dialect: Any = connection.dialect
+    detect = getattr(dialect, "detect_autocommit_setting", None)  # SQLAlchemy 2.0.43
+    if detect is None or dialect.name == "sqlite":
+        return False
+    try:
+        return bool(detect(connection.connection.dbapi_connection))
+    except NotImplementedError:
+        return False

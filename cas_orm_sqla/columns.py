@@ -87,6 +87,11 @@ class Columns:
         return {}
 
     @cached_property
+    def derived(self) -> tuple[str, ...]:
+        """Attributes that are SQL expressions: a write may have changed them."""
+        return tuple(p.key for p in self.mapper.column_attrs if not isinstance(p.columns[0], Column))
+
+    @cached_property
     def many_to_one(self) -> tuple[str, ...]:
         """Relationships whose foreign key is set only by a flush."""
         many_to_one = RelationshipDirection.MANYTOONE

@@ -221,6 +221,7 @@ def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> N
         if key not in (columns.version.key,):
             set_committed_value(obj, key, value)
     lost = [key for key in script.unseen if key not in script.answered]
+    lost += [key for key in columns.derived if key in state.dict]
     if lost:
         _expire(session, state, obj, lost)
     if script.token is not None and columns.token is not None:

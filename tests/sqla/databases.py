@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from tests.django.databases import ALIASES, SUFFIX
+from tests.sqla import shapes
 from tests.sqla.shop import Base
 
 #: database -> the dialect, its sync driver, its async driver
@@ -75,8 +76,9 @@ def engines(database: str) -> Engines:
             create_engine(url(database), **options),
             create_async_engine(url(database, asynchronous=True), poolclass=NullPool, **options),
         )
-        Base.metadata.create_all(made.sync)
         _OPEN[database] = made
+        assert shapes.plain_table.metadata is Base.metadata
+        Base.metadata.create_all(made.sync)
     return _OPEN[database]
 
 
