@@ -5,6 +5,7 @@ Example:
     >>> job.save_if_current(session, expect=Expect(state="running"))  # doctest: +SKIP
 """
 
+from cas_orm_sqla.guarded import AsyncCasSession, CasSession, guard
 from cas_orm_sqla.mixins import (
     CasDataclassMixin,
     CasMixin,
@@ -16,6 +17,7 @@ from cas_orm_sqla.mixins import (
     WriteTokenDataclassMixin,
     WriteTokenMixin,
 )
+from cas_orm_sqla.settling import asettle, settle
 from cas_orm_sqla.verbs import (
     adelete_if_current,
     anew_generation_if_current,
@@ -32,8 +34,10 @@ from cas_orm_sqla.verbs import (
 )
 
 __all__ = [
+    "AsyncCasSession",
     "CasDataclassMixin",
     "CasMixin",
+    "CasSession",
     "CasVerbsMixin",
     "RecordVersionDataclassMixin",
     "RecordVersionMixin",
@@ -43,12 +47,15 @@ __all__ = [
     "WriteTokenMixin",
     "adelete_if_current",
     "anew_generation_if_current",
+    "asettle",
     "atry_delete_if_current",
     "atry_new_generation_if_current",
     "atry_update_if_current",
     "aupdate_if_current",
     "delete_if_current",
+    "guard",
     "new_generation_if_current",
+    "settle",
     "try_delete_if_current",
     "try_new_generation_if_current",
     "try_update_if_current",

@@ -1,0 +1,92 @@
+"""Sessions that say which object lost: `CasSession`, `AsyncCasSession`, and `guard` for a factory in use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
+from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
+
+from cas_orm import RecordMissing
+from cas_orm_sqla.stale import StaleFlush, about_to_write, judged, unmerged
+
+__all__ = ["AsyncCasSession", "CasSession", "guard"]
+
+T = TypeVar("T")
+F = TypeVar("F", bound="sessionmaker[Any] | async_sessionmaker[Any]")
+
+
+class CasSession(Session):
+    """A ``Session`` whose stale flush, or merge, names the row, the expected and the actual version.
+
+    The error is both the judged one (`ErrRecordVersionConflict`, `Superseded`, `RecordMissing`) and
+    SQLAlchemy's ``StaleDataError``. A stale flush ends the session's transaction, as flushes do.
+    """
+
+    def flush(self, objects: Sequence[Any] | None = None) -> None:
+        """Flush, and translate a stale error.
+
+        Raises:
+            ConflictError: a row was not as the object had seen it; also a ``StaleDataError``.
+        """
+        written = about_to_write(self)
+        try:
+            if objects is None:
+                super().flush()
+            else:
+                super().flush(objects)
+        except StaleDataError as error:
+            if isinstance(error, StaleFlush) or not written:
+                raise
+            raise judged(self, written) from error
+        except ObjectDeletedError as error:  # a flush that has to load an expired key finds no row
+            refused = judged(self, written) if written else None
+            if isinstance(refused, RecordMissing):
+                raise refused from error
+            raise
+
+    def merge(self, instance: T, **options: Any) -> T:
+        """Merge, and translate the error of an instance that is older than its row.
+
+        Raises:
+            ConflictError: the instance has another version than the row; also a ``StaleDataError``.
+        """
+        try:
+            return super().merge(instance, **options)
+        except StaleDataError as error:
+            if isinstance(error, StaleFlush) or not hasattr(type(instance), "__cas_seen__"):
+                raise
+            raise unmerged(self, instance) from error
+
+
+class AsyncCasSession(AsyncSession):
+    """`CasSession` for asyncio."""
+
+    sync_session_class: type[Session] = CasSession
+
+
+def guard(session_factory: F) -> F:
+    """Return a new factory of the same kind whose sessions translate; the given one is untouched.
+
+    Args:
+        session_factory: a ``sessionmaker`` or an ``async_sessionmaker``; its own class is kept as a base.
+
+    Raises:
+        TypeError: something else.
+    """
+    if not isinstance(session_factory, sessionmaker | async_sessionmaker):
+        raise TypeError(f"guard() takes a session factory, not {type(session_factory).__name__}")
+    options = dict(session_factory.kw)
+    base = session_factory.class_
+    if isinstance(session_factory, sessionmaker):
+        return cast(F, sessionmaker(class_=_translating(base), **options))
+    inner = options.pop("sync_session_class", None) or base.sync_session_class
+    return cast(F, async_sessionmaker(class_=base, sync_session_class=_translating(inner), **options))
+
+
+def _translating(base: type[Any]) -> type[Any]:
+    if issubclass(base, CasSession):
+        return base
+    return type(f"Cas{base.__name__}", (CasSession, base), {})
