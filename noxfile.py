@@ -19,6 +19,8 @@ PYTHONS_OF_DJANGO = {
     "6.0": ("3.12", "3.13"),
     "6.1": ("3.12", "3.13"),
 }
+#: The older Django with the older SQLAlchemy: two series each, and no cell twice.
+SQLALCHEMY_WITH_DJANGO = {"5.2": "2.0", "6.0": "2.1", "6.1": "2.1"}
 NEWEST = ("3.13", "6.1")
 GRID = [(python, django) for django, pythons in PYTHONS_OF_DJANGO.items() for python in pythons]
 
@@ -55,7 +57,9 @@ def cell_name(python: str, django: str) -> str:
 def grid(session: nox.Session, django: str) -> None:
     """Run the suites on one cell of the support grid."""
     newest = (session.python, django) == NEWEST
-    session.install("-e", ".[dev]" if newest else ".[test]", f"Django~={django}.0")
+    sqlalchemy = SQLALCHEMY_WITH_DJANGO[django]
+    extra = ".[dev]" if newest else ".[test]"
+    session.install("-e", extra, f"Django~={django}.0", f"SQLAlchemy[asyncio]~={sqlalchemy}.0")
     suites = () if newest else CONTRACT_SUITES
     session.run("python", "-m", "pytest", *suites, *session.posargs)
 

@@ -13,7 +13,7 @@ from benchmarks import project
 from benchmarks.measure import Timing
 
 Figures = dict[str, tuple[str, dict[str, tuple[float, float | None]]]]
-RESULTS = Path("docs/benchmarks/single.json")
+RESULTS = Path("benchmarks/results/single.json")
 
 
 def main() -> int:
