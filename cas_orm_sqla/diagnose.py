@@ -15,9 +15,21 @@ _SNAPSHOTS: Final = ("REPEATABLE READ", "SERIALIZABLE")
 
 
 def diagnose(
-    connection: Connection, columns: Columns, identity: tuple[Any, ...], belief: AttributeBelief
+    connection: Connection,
+    columns: Columns,
+    identity: tuple[Any, ...],
+    belief: AttributeBelief,
+    *,
+    fresh: bool = False,
 ) -> tuple[Verdict, dict[str, object] | None]:
     """Read the row again on the connection that wrote, and judge.
+
+    Args:
+        connection: the one that wrote; or, when ``fresh``, one that has no snapshot yet and must not wait.
+        columns: the mapper's roles.
+        identity: the primary key.
+        belief: what stood in the WHERE.
+        fresh: see ``connection``.
 
     Returns:
         The verdict, and what was found by role and column name; None when the row is gone, or when the
@@ -34,7 +46,7 @@ def diagnose(
         query = query.select_from(columns.mapper.persist_selectable)
     for attribute, part in zip(columns.owner.keys, identity, strict=True):
         query = query.where(attribute.column == part)
-    if needs_locking_read(connection):
+    if not fresh and needs_locking_read(connection):
         query = query.with_for_update()
     row = connection.execute(query).one_or_none()
     if row is None:

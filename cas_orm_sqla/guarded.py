@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
+from sqlalchemy import event, inspect
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 
 from cas_orm import RecordMissing
+from cas_orm_sqla.bulk_guard import check_mappings, guard_update, stale_mapping
+from cas_orm_sqla.columns import columns_of
 from cas_orm_sqla.stale import StaleFlush, about_to_write, judged, unmerged
 
 __all__ = ["AsyncCasSession", "CasSession", "guard"]
@@ -20,6 +23,8 @@ F = TypeVar("F", bound="sessionmaker[Any] | async_sessionmaker[Any]")
 
 class CasSession(Session):
     """A ``Session`` whose stale flush, or merge, names the row, the expected and the actual version.
+
+    An ``update(Model)`` that it executes bumps the version of every row that it writes.
 
     The error is both the judged one (`ErrRecordVersionConflict`, `Superseded`, `RecordMissing`) and
     SQLAlchemy's ``StaleDataError``. A stale flush ends the session's transaction, as flushes do.
@@ -59,6 +64,26 @@ class CasSession(Session):
             if isinstance(error, StaleFlush) or not hasattr(type(instance), "__cas_seen__"):
                 raise
             raise unmerged(self, instance) from error
+
+    def bulk_update_mappings(self, mapper: Any, mappings: Iterable[dict[str, Any]]) -> None:
+        """Update rows by key; every mapping needs its version.
+
+        Raises:
+            MissingExpectation: a mapping has no version.
+            ConflictError: a row has another version; also a ``StaleDataError``.
+        """
+        class_, rows = inspect(mapper).mapper.class_, list(mappings)
+        if not hasattr(class_, "__cas_seen__"):
+            super().bulk_update_mappings(mapper, rows)
+            return
+        check_mappings(columns_of(class_), rows)
+        try:
+            super().bulk_update_mappings(mapper, rows)
+        except StaleDataError as error:
+            raise stale_mapping(self, columns_of(class_), rows, error) from error
+
+
+event.listen(CasSession, "do_orm_execute", guard_update)
 
 
 class AsyncCasSession(AsyncSession):

@@ -64,7 +64,7 @@ def judged(session: Session, written: Written) -> StaleFlush:
         if remembered is None or state.key is None:
             continue
         belief: AttributeBelief = Belief(remembered.version, remembered.generation)
-        verdict, found = _compare(session, columns, state.key[1], belief)
+        verdict, found = compare(session, columns, state.key[1], belief)
         if verdict is not Verdict.UNDIAGNOSED:
             return as_stale(columns, state.key[1], belief, verdict, found)
     state, columns = written[0]
@@ -105,15 +105,16 @@ def as_stale(
     )
 
 
-def _compare(
+def compare(
     session: Session, columns: Columns, identity: tuple[Any, ...], belief: AttributeBelief
 ) -> tuple[Verdict, dict[str, object] | None]:
+    """Compare a row with a belief on a second connection; UNDIAGNOSED when none is free."""
     bind = session.get_bind(columns.mapper)
     if isinstance(bind, Connection) or not _has_free_connection(bind):
         return Verdict.UNDIAGNOSED, None
     try:
         with bind.connect() as connection:
-            return diagnose(connection, columns, identity, belief)
+            return diagnose(connection, columns, identity, belief, fresh=True)
     except DBAPIError:
         return Verdict.UNDIAGNOSED, None  # the stale error is the one to hear of
 

@@ -30,7 +30,7 @@ LEVELS = {"sqlite": "SERIALIZABLE", "postgres": "READ COMMITTED", "mariadb": "RE
 class SqlaApi(Api):
     """Verbs on objects and by function, over a ``Session`` or an ``AsyncSession``."""
 
-    capabilities = frozenset({"partial_reload"})
+    capabilities = frozenset({"partial_reload", "plain_save_is_guarded"})
     models = SimpleNamespace(**{name: getattr(shop, name) for name in shop.__all__})
 
     def __init__(self, database: str, alias: str, *, colour: str, door: str = "function") -> None:
