@@ -32,13 +32,14 @@ def own_transaction(connection: Connection) -> Iterator[None]:
 def _own(connection: Connection) -> Iterator[None]:
     sqlite = connection.dialect.name == "sqlite"
     connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "BEGIN")
+    done = False
     try:
         yield
-    except BaseException:
-        if not connection.closed and not connection.invalidated:
+        done = True
+    finally:
+        if not done and not connection.closed and not connection.invalidated:
             with suppress(DBAPIError):  # the error that led here is the one to hear of
                 connection.exec_driver_sql("ROLLBACK")
-        raise
     connection.exec_driver_sql("COMMIT")
 
 
