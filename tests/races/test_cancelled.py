@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from threading import Event
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
+from django.db.models.signals import pre_save
 
 from cas_orm import UnknownOutcome, Verdict
 from cas_orm_django import settle
@@ -70,6 +73,34 @@ def test_cancelled_before_it_began(door: str, pair: list[Actor]) -> None:
 
     applied = asyncio.run(cancelled())
     assert tables.row(Ticket, key, door)["record_version"] == (2 if applied else 1)
+
+
+@on(*SERVERS)
+def test_cancelled_before_it_was_sent(door: str, pair: list[Actor]) -> None:
+    """A thread that has not sent its statement yet when the await is cancelled does not send it."""
+    key = Ticket.objects.using(door).create().pk
+    reached, go = Event(), Event()
+
+    def hold(**_: object) -> None:
+        reached.set()
+        assert go.wait(30)
+
+    async def cancelled() -> None:
+        held = await Ticket.objects.using(door).aget(pk=key)
+        writing = asyncio.create_task(held.asave_if_current())
+        assert await asyncio.to_thread(reached.wait, 30)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        go.set()
+        await sync_to_async(connections.close_all)()  # behind the write, in the same thread
+
+    pre_save.connect(hold, sender=Ticket)
+    try:
+        asyncio.run(cancelled())
+    finally:
+        pre_save.disconnect(hold, sender=Ticket)
+    assert tables.row(Ticket, key, door)["record_version"] == 1
 
 
 @on(*SERVERS)
