@@ -6,7 +6,7 @@ after a refusal `judge` gets it back.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -50,11 +50,6 @@ class Belief(Generic[F]):
         if self.columns:
             facts.update((name, value) for name, _, value in self.columns)
         return facts
-
-    @property
-    def says_nothing(self) -> bool:
-        """Whether a write under this belief would overwrite anything."""
-        return self.version is None and self.generation is None and not self.columns and self.where is None
 
     def expect(self) -> Expect:
         """Return the belief as the value that `judge` takes."""
@@ -131,9 +126,8 @@ def resolve(
     if expect.record_version is not UNSET:
         belief.version = exact("record_version", expect.record_version, model.version_maximum)
     if expect.run_seq is not UNSET:
-        if model.generation_maximum is None:
-            raise InvalidExpectation(f"{model.label} has no generation column [cas-invalid-expectation]")
-        belief.generation = exact("run_seq", expect.run_seq, model.generation_maximum)
+        need_generation(model)
+        belief.generation = exact("run_seq", expect.run_seq, model.generation_maximum or 0)
     belief.columns = [model.condition(name, value) for name, value in expect.columns.items()]
     return belief
 
@@ -151,3 +145,39 @@ def exact(role: str, value: object, maximum: int) -> int:
     if number is UNSET:
         raise MissingExpectation(f"{role} is not known [cas-no-expectation]")
     raise InvalidExpectation(f"{role} is not below the column's maximum {maximum} [cas-invalid-expectation]")
+
+
+def need_generation(model: Believing[Any]) -> None:
+    """Refuse a generation verb on a model that has none.
+
+    Raises:
+        InvalidExpectation: the model has no generation.
+    """
+    if model.generation_maximum is None:
+        raise InvalidExpectation(f"{model.label} has no generation column [cas-invalid-expectation]")
+
+
+def need_belief(model: Believing[Any], belief: Belief[Any], verb: str, always: Callable[[], bool]) -> None:
+    """Refuse a belief that every row meets; ``always`` tells whether its ``where`` is constantly true.
+
+    Raises:
+        MissingExpectation: the write would go over anything.
+    """
+    alone = belief.version is None and belief.generation is None and not belief.columns
+    if alone and (belief.where is None or always()):
+        raise MissingExpectation(
+            f"{model.label}: {verb} without a belief would write over anything [cas-no-expectation]"
+        )
+
+
+def need_run_seq(model: Believing[Any], belief: Belief[Any], verb: str) -> None:
+    """Refuse a verb of the lifecycle that does not say whose generation it acts for.
+
+    Raises:
+        MissingExpectation: no generation is believed.
+    """
+    if belief.generation is None:
+        raise MissingExpectation(
+            f"{model.label}: {verb} must believe a generation; reload the object, or by key "
+            "expect=Expect(run_seq=…) [cas-no-expectation]"
+        )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cas_orm.outcome import Outcome, Verdict
+from cas_orm.script import Script
 
 
 class Memory:
@@ -52,3 +55,26 @@ class Memory:
     def reloaded(self) -> None:
         """Lift fence and doubt: the version was just read again."""
         self.fence = self.doubt = None
+
+
+def advanced(
+    script: Script[Any, Any], outcome: Outcome, seen: object, *, covers: bool
+) -> tuple[int | None, bool]:
+    """Say how far a win brings an object: only as far as it can vouch for its other attributes (ADR 0023).
+
+    Args:
+        script: the write that has won.
+        outcome: its outcome.
+        seen: the version that the object had last seen, whatever else it is when there is none.
+        covers: whether the write covered everything that the object has loaded.
+
+    Returns:
+        The version to show, or None to leave it as it is; and whether the object is in step with its row.
+    """
+    believed, new = script.belief.version, outcome.record_version
+    if believed is not None:
+        return new, covers or believed == seen
+    if isinstance(seen, int):
+        in_step = new == seen + script.bumps
+        return (new if in_step else None), in_step
+    return None, True

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from cas_orm.errors import UnknownOutcome
 from cas_orm.outcome import Outcome
 
 P = ParamSpec("P")
@@ -41,26 +40,3 @@ def rename_async(twin: Callable[..., object], verb: Callable[..., object]) -> No
     """Name the asynchronous twin of a verb, and say so in its docstring."""
     rename(twin, verb, f"a{verb.__name__}")
     twin.__doc__ = f"{verb.__doc__}\n\nAsynchronous twin of `{verb.__name__}`."
-
-
-def cancelled_in_flight(
-    *,
-    model: str = "",
-    key: object = None,
-    expected: Mapping[str, object] | None = None,
-    token: bytes | None = None,
-    in_transaction: bool = False,
-    inflight: object = None,
-) -> UnknownOutcome:
-    """Return what a cancelled await carries as ``cas_unknown``: its statement may still be executing."""
-    row = f"{model} {key}: " if model else ""
-    return UnknownOutcome(
-        f"{row}the await was cancelled while the write was in flight; pass this error to settle() "
-        "[cas-unknown-outcome]",
-        model=model,
-        key=key,
-        expected=expected,
-        token=token,
-        in_transaction=in_transaction,
-        inflight=inflight,
-    )

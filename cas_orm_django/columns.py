@@ -59,6 +59,16 @@ class Columns:
         return self.model._meta.label
 
     @cached_property
+    def version_name(self) -> str:
+        """The attribute that is the version."""
+        return self.version.attname
+
+    @cached_property
+    def generation_name(self) -> str | None:
+        """The attribute that is the generation; None when there is none."""
+        return None if self.generation is None else self.generation.attname
+
+    @cached_property
     def owner(self) -> Table:
         """The table that holds the version: the one that is updated first."""
         return self.tables[0]

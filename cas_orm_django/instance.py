@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
 from cas_orm.belief import Belief, exact
+from cas_orm.memory import advanced
 from cas_orm_django import memory
 from cas_orm_django.belief import FieldBelief, Where
 from cas_orm_django.columns import Columns
@@ -106,14 +107,8 @@ def _take_version(obj: models.Model, script: Script, outcome: Outcome) -> None:
     """Advance the version only as far as the object can vouch for its other attributes."""
     name = script.columns.version.attname
     seen = obj.__dict__.get(name, ABSENT)
-    believed, new = script.belief.version, outcome.record_version
-    if believed is not None:
-        obj.__dict__[name] = new
-        in_step = script.whole or believed == seen
-    elif isinstance(seen, int):
-        in_step = new == seen + script.bumps
-        obj.__dict__[name] = new if in_step else seen
-    else:
-        return
+    shown, in_step = advanced(script, outcome, seen, covers=script.whole)
+    if shown is not None:
+        obj.__dict__[name] = shown
     if not in_step:
         memory.remember(obj).lose_track(outcome, seen if isinstance(seen, int) else None)

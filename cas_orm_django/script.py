@@ -5,12 +5,13 @@ fields + belief ──▶ Shape (SQL text; kept per class when no value shapes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from cas_orm import script as core
 from cas_orm_django.belief import FieldBelief
 from cas_orm_django.binding import Binder, binders, bound, is_expression, key_binders
 from cas_orm_django.columns import AnyField, Columns, Table, column_of, generated
@@ -61,35 +62,20 @@ class Step:
 
 
 @dataclass(slots=True)
-class Script:
-    """A conditional write, ready to be sent, and to be sent again by `settle`.
+class Script(core.Script[Columns, AnyField]):
+    """A conditional write on Django's tables.
 
     Attributes:
-        key: the object's primary key; `keys` are those of every table.
-        values: what is assigned, by attribute name.
+        alias: the database.
+        keys: the key values of every table.
         steps: the version's own table first. More than one share a transaction.
-        bumps: whether the version rises.
-        hands_over: whether the generation rises.
-        token: the write token that the statement carries, if the model has one.
         whole: whether everything that the object has loaded is written.
-        after: what the ORM does in the same transaction once the row is won (a cascading delete).
-        answered: what the database handed back, by attribute name.
     """
 
-    columns: Columns
-    alias: str
-    key: Any
-    keys: Keys
-    belief: FieldBelief
-    verb: str
-    values: Mapping[str, object]
-    steps: list[Step]
-    bumps: bool = True
-    hands_over: bool = False
-    token: bytes | None = None
+    alias: str = ""
+    keys: Keys = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
     whole: bool = False
-    after: Callable[[], object] | None = None
-    answered: dict[str, Any] = field(default_factory=dict)
 
 
 def update_script(
@@ -127,7 +113,17 @@ def update_script(
     """
     shape = (connection.alias, whole, bumps, hands_over, token is None, belief.shape(), *values)
     script = Script(
-        columns, connection.alias, key, keys, belief, verb, values, [], bumps, hands_over, token, whole
+        columns,
+        key,
+        belief,
+        verb,
+        values,
+        bumps,
+        hands_over,
+        token,
+        alias=connection.alias,
+        keys=keys,
+        whole=whole,
     )
     kept = columns.shapes.get(shape) if belief.where is None else None
     if kept is None or not _bind(script, connection, kept, {}, ()):
@@ -187,7 +183,7 @@ def delete_script(
         *where_params,
     ]
     step = Step(plan, params, columns.owner)
-    return Script(columns, connection.alias, key, keys, belief, "delete", {}, [step], bumps=False)
+    return Script(columns, key, belief, "delete", {}, alias=connection.alias, keys=keys, steps=[step])
 
 
 def _parts(

@@ -17,7 +17,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.deletion import Collector
 
-from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
+from cas_orm import Expect, InvalidExpectation, Outcome
+from cas_orm.belief import need_belief, need_generation, need_run_seq
 from cas_orm.twins import raising
 from cas_orm_django import instance, memory, write
 from cas_orm_django.belief import FieldBelief, Where
@@ -111,13 +112,9 @@ def try_new_generation_if_current(
         UnknownOutcome: the connection was lost in flight.
     """
     columns = columns_of(model)
-    _need_generation(columns)
+    need_generation(columns)
     belief = columns.belief(expect, where)
-    if belief.generation is None:
-        raise MissingExpectation(
-            f"{columns.label}: a new generation by key must believe the old one: "
-            "expect=Expect(run_seq=…) [cas-no-expectation]"
-        )
+    need_run_seq(columns, belief, "new_generation_if_current")
     return _write_by_key(columns, key, belief, set or {}, "new_generation", on_won, using)
 
 
@@ -196,30 +193,17 @@ def new_generation_of_object(
 ) -> Outcome:
     """Hand the object's row over; see `CasVerbsMixin.try_new_generation_if_current`."""
     columns = columns_of(type(obj))
-    _need_generation(columns)
+    need_generation(columns)
     check_fence(obj)
     belief = instance.believed(obj, columns, expect, where)
-    if belief.generation is None:
-        raise MissingExpectation(
-            f"{columns.label} {obj.pk}: the generation was not loaded; reload the object [cas-no-expectation]"
-        )
+    need_run_seq(columns, belief, "new_generation_if_current")
     return _write_object(obj, columns, belief, set or {}, "new_generation", on_won, using)
 
 
 def _need_belief(columns: Columns, belief: FieldBelief, verb: str, alias: str) -> None:
-    """Refuse a belief that every row meets."""
-    alone = not belief.numbers() and not belief.columns and belief.where is not None
-    if belief.says_nothing or (
-        alone and compiled_where(alias, columns.owner.model, belief.where)[0] == ALWAYS
-    ):
-        raise MissingExpectation(
-            f"{columns.label}: {verb} without a belief would write over anything [cas-no-expectation]"
-        )
-
-
-def _need_generation(columns: Columns) -> None:
-    if columns.generation is None:
-        raise InvalidExpectation(f"{columns.label} has no generation column [cas-invalid-expectation]")
+    """Refuse a belief that every row meets, the caller's condition included."""
+    owner = columns.owner.model
+    need_belief(columns, belief, verb, lambda: compiled_where(alias, owner, belief.where)[0] == ALWAYS)
 
 
 def _write_by_key(

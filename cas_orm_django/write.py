@@ -8,7 +8,6 @@ Nothing on an object changes here; `guard` and `verbs` assign after they have se
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NoReturn
@@ -20,13 +19,12 @@ from django.db.models.sql import UpdateQuery
 from django.db.utils import Error
 
 from cas_orm import Outcome, UnsupportedBackend, Verdict
-from cas_orm.facts import Facts
+from cas_orm.watch import about_to_send
 from cas_orm_django import memory
 from cas_orm_django.diagnose import diagnose
 from cas_orm_django.engine_errors import translated
 from cas_orm_django.script import Script, Step
 from cas_orm_django.transactions import in_transaction, own_transaction
-from cas_orm_django.watch import WATCH
 
 OnWon = Callable[[Outcome], object]
 
@@ -68,7 +66,7 @@ def attempt(
         transaction.on_commit(lambda: None, using=script.alias)  # raises: nothing would ever call it
     if not send(connection, script, provisional):
         return refused(connection, script, provisional)
-    outcome = won(script, provisional)
+    outcome = script.won(provisional=provisional)
     if provisional:
         memory.fate_of(connection)
     if take_over is not None:
@@ -85,11 +83,7 @@ def call_on_won(outcome: Outcome, on_won: OnWon | None, alias: str) -> None:
 
 def send(connection: BaseDatabaseWrapper, script: Script, provisional: bool = False) -> bool:
     """Execute the steps; True when every one of them found its row."""
-    watch = WATCH.get()
-    if watch is not None and watch.script is None:
-        watch.script, watch.in_transaction = script, provisional
-        if watch.cancelled:
-            raise asyncio.CancelledError  # nobody awaits the answer any more: do not begin
+    about_to_send(script, provisional)
     try:
         if len(script.steps) == 1 and script.after is None:
             return _execute(connection, script, script.steps[0])
@@ -118,19 +112,8 @@ def _lacks_a_row(script: Script) -> bool:
 def raise_translated(
     connection: BaseDatabaseWrapper, script: Script, error: Error, provisional: bool
 ) -> NoReturn:
-    """Raise what the driver's error means for this write. Django's own refusals have no driver's error."""
-    if error.__cause__ is None:
-        raise error
-    translation = translated(
-        connection,
-        error,
-        model=script.columns.label,
-        key=script.key,
-        expected=Facts(script.belief.facts()),
-        token=script.token,
-        in_transaction=provisional,
-        inflight=script,
-    )
+    """Raise what the driver's error means for this write."""
+    translation = translated(connection, error, script, in_transaction=provisional)
     if translation is error:
         raise error
     raise translation from error
@@ -176,39 +159,6 @@ def _converted(script: Script, step: Step, row: Sequence[object]) -> Sequence[ob
     return next(iter(compiler.apply_converters([row], converters))) if converters else row
 
 
-def won(script: Script, provisional: bool) -> Outcome:
-    """Describe a win: the new numbers come from the database, else from the belief."""
-    belief, columns = script.belief, script.columns
-    if script.verb == "delete":
-        return Outcome(
-            Verdict.WON,
-            columns.label,
-            script.key,
-            Facts(belief.facts()),
-            provisional=provisional,
-            verb="delete",
-        )
-    version = script.answered.get(columns.version.attname)
-    if version is None and belief.version is not None:
-        version = belief.version + script.bumps
-    generation = None
-    if columns.generation is not None:
-        generation = script.answered.get(columns.generation.attname)
-    if generation is None and belief.generation is not None:
-        generation = belief.generation + script.hands_over
-    return Outcome(
-        Verdict.WON,
-        columns.label,
-        script.key,
-        Facts(belief.facts()),
-        None,
-        version,
-        generation,
-        provisional,
-        verb=script.verb,
-    )
-
-
 def refused(connection: BaseDatabaseWrapper, script: Script, provisional: bool) -> Outcome:
     """Find out why no row matched."""
     try:
@@ -217,12 +167,4 @@ def refused(connection: BaseDatabaseWrapper, script: Script, provisional: bool) 
             verdict, found = Verdict.MISSING, None
     except Error as error:
         raise_translated(connection, script, error, provisional)
-    return Outcome(
-        verdict,
-        script.columns.label,
-        script.key,
-        Facts(script.belief.facts()),
-        None if found is None else Facts(found),
-        provisional=provisional,
-        verb=script.verb,
-    )
+    return script.refused(verdict, found, provisional=provisional)

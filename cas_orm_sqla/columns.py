@@ -66,6 +66,16 @@ class Columns:
         """The mapped class's name, for outcomes and messages."""
         return self.mapper.class_.__name__
 
+    @cached_property
+    def version_name(self) -> str:
+        """The attribute that is the version."""
+        return self.version.key
+
+    @cached_property
+    def generation_name(self) -> str | None:
+        """The attribute that is the generation; None when there is none."""
+        return None if self.generation is None else self.generation.key
+
     @property
     def owner(self) -> Part:
         """The table that holds the version: the one that is updated first."""

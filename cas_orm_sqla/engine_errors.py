@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from cas_orm import TransientConflict, UnknownOutcome
 from cas_orm.engine import Fault, classify, driver_code
+from cas_orm_sqla.script import Script
 
 
 def fault_of(vendor: str, error: DBAPIError) -> Fault | None:
@@ -22,16 +20,7 @@ def fault_of(vendor: str, error: DBAPIError) -> Fault | None:
 
 
 def translated(
-    session: Session,
-    vendor: str,
-    error: DBAPIError,
-    *,
-    model: str,
-    key: object,
-    expected: Mapping[str, object],
-    token: bytes | None,
-    in_transaction: bool,
-    inflight: object,
+    session: Session, vendor: str, error: DBAPIError, script: Script, *, in_transaction: bool
 ) -> Exception:
     """Return what to raise from a driver's error, and end the session's transaction where it is dead."""
     fault = fault_of(vendor, error)
@@ -39,25 +28,7 @@ def translated(
         return error
     if fault is not Fault.OPEN:
         _end(session, vendor)
-    if fault is Fault.UNKNOWN:
-        return UnknownOutcome(
-            f"{model} {key}: the connection was lost in flight; pass this error to settle() "
-            "[cas-unknown-outcome]",
-            model=model,
-            key=key,
-            expected=expected,
-            token=token,
-            in_transaction=in_transaction,
-            inflight=inflight,
-        )
-    return TransientConflict(
-        f"{model} {key} was not written: the database refused the statement; the transaction is "
-        f"{fault.value} [cas-transient]",
-        transaction=fault.value,
-        model=model,
-        key=key,
-        expected=expected,
-    )
+    return script.engine_error(fault, in_transaction=in_transaction)
 
 
 def _end(session: Session, vendor: str) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy.orm.base import NO_VALUE
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
 from cas_orm.belief import Belief, exact, resolve
+from cas_orm.memory import advanced
 from cas_orm_sqla import memory
 from cas_orm_sqla.belief import AttributeBelief, Where, check_where
 from cas_orm_sqla.columns import Attribute, Columns, columns_of
@@ -226,7 +227,7 @@ def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> N
         _expire(session, state, obj, lost)
     if script.token is not None and columns.token is not None:
         set_committed_value(obj, columns.token.key, script.token)
-    if columns.generation is not None and script.rises.generation:
+    if columns.generation is not None and script.hands_over:
         set_committed_value(obj, columns.generation.key, outcome.run_seq)
         remembered.generation = outcome.run_seq
     _take_version(obj, remembered, script, outcome, last)
@@ -274,18 +275,10 @@ def _take_version(
     obj: object, remembered: memory.Memory, script: Script, outcome: Outcome, last: Any
 ) -> None:
     """Advance the version only as far as the object can vouch for its other attributes."""
-    key, new = script.columns.version.key, outcome.record_version
-    believed = script.belief.version
-    if believed is not None:
-        in_step = believed == last or (script.verb == "save" and last is None)
-        set_committed_value(obj, key, new)
-        remembered.version = new
-    elif isinstance(last, int):
-        in_step = new == last + script.rises.version
-        if in_step:
-            set_committed_value(obj, key, new)
-            remembered.version = new
-    else:
-        return
+    covers = script.verb == "save" and last is None
+    shown, in_step = advanced(script, outcome, last, covers=covers)
+    if shown is not None:
+        set_committed_value(obj, script.columns.version.key, shown)
+        remembered.version = shown
     if not in_step:
         remembered.lose_track(outcome, last if isinstance(last, int) else None)

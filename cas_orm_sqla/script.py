@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Dialect
 from sqlalchemy.sql.elements import ClauseElement
 
+from cas_orm import script as core
 from cas_orm_sqla.belief import AttributeBelief
-from cas_orm_sqla.columns import Columns
+from cas_orm_sqla.columns import Attribute, Columns
 from cas_orm_sqla.statement import (
     KEY,
     SET,
@@ -26,32 +27,16 @@ MOST_SHAPES: Final = 512
 
 
 @dataclass(slots=True)
-class Script:
-    """A conditional write, ready to be sent, and to be sent again by `settle`.
+class Script(core.Script[Columns, Attribute]):
+    """A conditional write on a mapper's tables.
 
     Attributes:
         identity: the primary key, as a tuple.
-        values: what is assigned, by attribute name.
         steps: statements and their parameters, the version's own table first.
-        after: what the ORM does in the same transaction once the row is won (a cascading delete).
-        answered: what the database handed back, by attribute name.
     """
 
-    columns: Columns
-    identity: tuple[Any, ...]
-    belief: AttributeBelief
-    verb: str
-    values: Mapping[str, Any]
-    steps: list[tuple[Statement, dict[str, Any]]]
-    rises: Rises
-    token: bytes | None = None
-    after: Callable[[], object] | None = None
-    answered: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> Any:
-        """The primary key as outcomes show it."""
-        return self.identity[0] if len(self.identity) == 1 else self.identity
+    identity: tuple[Any, ...] = ()
+    steps: list[tuple[Statement, dict[str, Any]]] = field(default_factory=list)
 
     @property
     def unseen(self) -> list[str]:
@@ -110,11 +95,27 @@ def update_script(
             if token is not None and columns.token is not None:
                 params[SET + columns.token.key] = token
         steps.append((statement, params))
-    return Script(columns, identity, belief, verb, values, steps, rises, token)
+    return Script(
+        columns,
+        shown(identity),
+        belief,
+        verb,
+        values,
+        bumps,
+        hands_over,
+        token,
+        identity=identity,
+        steps=steps,
+    )
 
 
 def delete_script(columns: Columns, identity: tuple[Any, ...], belief: AttributeBelief) -> Script:
     """Make a delete of one row ready, for mappers whose ORM has nothing to cascade to."""
     params = {f"{KEY}{i}": part for i, part in enumerate(identity)} | belief_params(belief)
     steps = [(statement, params) for statement in delete_shape(columns, belief)]
-    return Script(columns, identity, belief, "delete", {}, steps, Rises(False, False, False))
+    return Script(columns, shown(identity), belief, "delete", {}, identity=identity, steps=steps)
+
+
+def shown(identity: tuple[Any, ...]) -> Any:
+    """Return the primary key as outcomes show it: a scalar, a tuple only when it is composite."""
+    return identity[0] if len(identity) == 1 else identity

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import inspect, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import inspect, null, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from cas_orm import UNSET, Expect, Outcome, UnknownOutcome, Verdict
-from cas_orm.belief import resolve
-from cas_orm.facts import Facts
-from cas_orm.values import Number
+from cas_orm import Outcome, UnknownOutcome, Verdict
+from cas_orm.settling import by_token, may_send_again, never_sent, travelled, unknown_in
 from cas_orm_sqla import write
-from cas_orm_sqla.belief import AttributeBelief
-from cas_orm_sqla.capabilities import commits_itself
 from cas_orm_sqla.columns import Columns, columns_of
 from cas_orm_sqla.diagnose import diagnose
 from cas_orm_sqla.mixins import CasVerbsMixin
 from cas_orm_sqla.script import Script
-from cas_orm_sqla.statement import Rises
 from cas_orm_sqla.transactions import own_transaction
 
 __all__ = ["asettle", "settle"]
@@ -48,11 +41,10 @@ def settle(session_factory: Callable[[], Session], error: BaseException) -> Outc
         TransientConflict: the engine refused while settling; try again.
         TypeError: another error, or a factory of another kind of session.
     """
-    unknown = _unknown(error)
     with session_factory() as session:
         if not isinstance(session, Session):
             raise TypeError("settle() takes a factory of Session; asettle() one of AsyncSession")
-        return _settle(session, unknown)
+        return _settle(session, error)
 
 
 async def asettle(session_factory: Callable[[], AsyncSession], error: BaseException) -> Outcome:
@@ -63,61 +55,49 @@ async def asettle(session_factory: Callable[[], AsyncSession], error: BaseExcept
         TransientConflict: the engine refused while settling; try again.
         TypeError: another error, or a factory of another kind of session.
     """
-    unknown = _unknown(error)
     async with session_factory() as session:
         if not isinstance(session, AsyncSession):
             raise TypeError("asettle() takes a factory of AsyncSession; settle() one of Session")
-        return await session.run_sync(_settle, unknown)
+        return await session.run_sync(_settle, error)
 
 
-def _unknown(error: BaseException) -> UnknownOutcome:
-    unknown = getattr(error, "cas_unknown", error)
-    if not isinstance(unknown, UnknownOutcome):
-        raise TypeError(f"settle() takes an UnknownOutcome, not {type(error).__name__}")
-    if unknown.token is None:
-        raise unknown
-    return unknown
+def _settle(session: Session, error: BaseException) -> Outcome:
+    unknown, script = unknown_in(error)
+    if never_sent(unknown):
+        return Outcome(Verdict.UNDIAGNOSED)
+    if isinstance(script, Script):
+        return _settle_sent(session, unknown, script)
+    columns = _columns_named(unknown)
+    identity = unknown.key if isinstance(unknown.key, tuple) else (unknown.key,)
+    told = Script(columns, unknown.key, travelled(columns, unknown), "save", {}, identity=identity)
+    return _judge(session, unknown, told, pickled=True)
 
 
-def _settle(session: Session, unknown: UnknownOutcome) -> Outcome:
-    script = unknown.inflight if isinstance(unknown.inflight, Script) else None
-    columns = script.columns if script is not None else _columns_named(unknown)
-    connection = write.connect(session, columns)
-    resend = script is not None and script.belief.version is not None and not unknown.in_transaction
-    try:
-        if resend and script is not None:
-            script.answered.clear()
+def _settle_sent(session: Session, unknown: UnknownOutcome, script: Script) -> Outcome:
+    """Send the statement again where that is harmless, and judge by the token."""
+    if may_send_again(unknown, script):
+        script.answered.clear()
+        connection = write.connect(session, script.columns)
+        with write.translating(session, connection, script):
             if write.send(connection, script):
                 session.commit()
-                return write.won(script, provisional=False)
-        return _judge(session, columns, unknown, script)
-    except DBAPIError as error:
-        failed = script or _read_only(columns, unknown)
-        write.raise_translated(session, connection, failed, error, not commits_itself(connection))
+                return script.won(provisional=False)
+    return _judge(session, unknown, script, pickled=False)
 
 
-def _judge(session: Session, columns: Columns, unknown: UnknownOutcome, script: Script | None) -> Outcome:
-    """Decide by the token in the row, read under a lock, behind whatever is still waiting."""
-    belief = script.belief if script is not None else _belief(columns, unknown)
-    settled = partial(Outcome, model=columns.label, key=unknown.key, expected=Facts(belief.facts()))
-    identity = _identity(unknown)
-    roles = [a.column for a in (columns.version, columns.token, columns.generation) if a is not None]
-    query = select(*roles).with_for_update()
-    for attribute, part in zip(columns.owner.keys, identity, strict=True):
+def _judge(session: Session, unknown: UnknownOutcome, script: Script, *, pickled: bool) -> Outcome:
+    columns = script.columns
+    roles = [null() if a is None else a.column for a in (columns.version, columns.token, columns.generation)]
+    query = select(*roles).select_from(columns.owner.table).with_for_update()
+    for attribute, part in zip(columns.owner.keys, script.identity, strict=True):
         query = query.where(attribute.column == part)
     connection = write.connect(session, columns)
-    with own_transaction(connection):
+    with write.translating(session, connection, script), own_transaction(connection):
         row = connection.execute(query).one_or_none()
-        if row is None:
-            raise unknown  # applied and deleted since, or deleted before: the row cannot tell
-        version, token = row[0], row[1]
-        if token is not None and bytes(token) == unknown.token:
-            generation = row[2] if len(row) > 2 else None
-            return settled(Verdict.WON, record_version=version, run_seq=generation)
-        if belief.version is None or version > belief.version + 1:
-            raise unknown  # too far: ours may have been one of the writes in between
-        verdict, found = diagnose(connection, columns, identity, belief)
-    return settled(verdict, actual=None if found is None else Facts(found))
+        settled = by_token(unknown, script, row, pickled=pickled)
+        if settled is None:
+            settled = script.refused(*diagnose(connection, columns, script.identity, script.belief))
+    return settled
 
 
 def _columns_named(unknown: UnknownOutcome) -> Columns:
@@ -134,28 +114,3 @@ def _columns_named(unknown: UnknownOutcome) -> Columns:
     if columns.token is None:
         raise unknown
     return columns
-
-
-def _identity(unknown: UnknownOutcome) -> tuple[Any, ...]:
-    return unknown.key if isinstance(unknown.key, tuple) else (unknown.key,)
-
-
-def _belief(columns: Columns, unknown: UnknownOutcome) -> AttributeBelief:
-    """Return the belief that travelled with a pickled error."""
-    values = dict(unknown.expected or {})
-    version, generation = (values.pop(role, UNSET) for role in ("record_version", "run_seq"))
-    return resolve(columns, Expect.read(cast(Number, version), cast(Number, generation), values), None)
-
-
-def _read_only(columns: Columns, unknown: UnknownOutcome) -> Script:
-    """Return what an error while settling a pickled one is about."""
-    return Script(
-        columns,
-        _identity(unknown),
-        _belief(columns, unknown),
-        "settle",
-        {},
-        [],
-        Rises(False, False, False),
-        unknown.token,
-    )

@@ -10,10 +10,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session
 
-from cas_orm import UnknownOutcome
-from cas_orm.facts import Facts
-from cas_orm.twins import cancelled_in_flight, rename_async
-from cas_orm_sqla import write
+from cas_orm.twins import rename_async
+from cas_orm.watch import Watch, watched
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,31 +49,15 @@ async def _run(session: object, verb: Callable[[Session], R]) -> R:
         session = session()
     if not isinstance(session, AsyncSession):
         raise TypeError(f"an AsyncSession is needed here, not {type(session).__name__}")
-    watch = write.Watch()
+    watch = Watch()
 
-    def watched(inner: Session) -> R:
-        before = write.WATCH.set(watch)
-        try:
+    def shown(inner: Session) -> R:
+        with watched(watch):
             return verb(inner)
-        finally:
-            write.WATCH.reset(before)
 
     try:
-        return await session.run_sync(watched)
+        return await session.run_sync(shown)
     except asyncio.CancelledError as cancelled:
-        cancelled.cas_unknown = _unknown(watch)  # type: ignore[attr-defined]  # promised to settle()
+        watch.cancelled = True
+        cancelled.cas_unknown = watch.unknown()  # type: ignore[attr-defined]  # promised to settle()
         raise
-
-
-def _unknown(watch: write.Watch) -> UnknownOutcome:
-    script = watch.script
-    if script is None:
-        return cancelled_in_flight()
-    return cancelled_in_flight(
-        model=script.columns.label,
-        key=script.key,
-        expected=Facts(script.belief.facts()),
-        token=script.token,
-        in_transaction=watch.in_transaction,
-        inflight=script,
-    )

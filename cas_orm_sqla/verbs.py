@@ -13,9 +13,10 @@ from sqlalchemy import Connection, inspect
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlalchemy.sql import sqltypes
+from sqlalchemy.sql.elements import True_
 
-from cas_orm import Expect, InvalidExpectation, MissingExpectation, Outcome
-from cas_orm.belief import resolve
+from cas_orm import Expect, InvalidExpectation, Outcome
+from cas_orm.belief import need_belief, need_generation, need_run_seq, resolve
 from cas_orm.twins import raising
 from cas_orm_sqla import instance, memory, write
 from cas_orm_sqla.belief import AttributeBelief, Where, check_where
@@ -69,7 +70,7 @@ def update(
     state, columns = instance.ready(session, obj)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    _need_belief(columns, belief, "update_if_current")
+    need_belief(columns, belief, "update_if_current", lambda: isinstance(belief.where, True_))
     remembered = memory.recall(state)
     if remembered is not None and belief.version is not None:
         remembered.check_version_known()
@@ -88,10 +89,9 @@ def new_generation(
     """Hand the object's row over; see `CasVerbsMixin.try_new_generation_if_current`."""
     session = instance.unwrap(session)
     state, columns = instance.ready(session, obj)
-    _need_generation(columns)
+    need_generation(columns)
     belief = instance.believed(state, columns, expect, where)
-    if belief.generation is None:
-        raise MissingExpectation(f"{columns.label}: the generation was never seen [cas-no-expectation]")
+    need_run_seq(columns, belief, "new_generation_if_current")
     identity = state.key[1]  # type: ignore[index]
     return _write_values(session, obj, identity, columns, belief, set or {}, "new_generation", on_won)
 
@@ -197,7 +197,7 @@ def try_update_if_current(
     columns = columns_of(model)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    _need_belief(columns, belief, "update_if_current")
+    need_belief(columns, belief, "update_if_current", lambda: isinstance(belief.where, True_))
     return _by_key(session, columns, key, belief, set, "update", on_won)
 
 
@@ -230,14 +230,10 @@ def try_new_generation_if_current(
         TypeError: the wrong kind of session.
     """
     columns = columns_of(model)
-    _need_generation(columns)
+    need_generation(columns)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    if belief.generation is None:
-        raise MissingExpectation(
-            f"{columns.label}: a new generation by key must believe the old one: "
-            "expect=Expect(run_seq=…) [cas-no-expectation]"
-        )
+    need_run_seq(columns, belief, "new_generation_if_current")
     return _by_key(session, columns, key, belief, set or {}, "new_generation", on_won)
 
 
@@ -274,7 +270,7 @@ def try_delete_if_current(
     columns = columns_of(model)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    _need_belief(columns, belief, "delete_if_current")
+    need_belief(columns, belief, "delete_if_current", lambda: isinstance(belief.where, True_))
     identity = _identity(columns, key)
     connection = write.connect(session, columns)
     if not columns.cascades:
@@ -333,18 +329,6 @@ def _script(
 
 def _token(columns: Columns) -> bytes | None:
     return None if columns.token is None else new_token()
-
-
-def _need_belief(columns: Columns, belief: AttributeBelief, verb: str) -> None:
-    if belief.says_nothing:
-        raise MissingExpectation(
-            f"{columns.label}: {verb} without a belief would write over anything [cas-no-expectation]"
-        )
-
-
-def _need_generation(columns: Columns) -> None:
-    if columns.generation is None:
-        raise InvalidExpectation(f"{columns.label} has no generation column [cas-invalid-expectation]")
 
 
 def _identity(columns: Columns, key: object) -> tuple[Any, ...]:

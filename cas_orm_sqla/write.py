@@ -9,17 +9,17 @@ behind the writer's back. Nothing on an object changes here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NoReturn
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from cas_orm import Outcome, UnsupportedBackend, Verdict
-from cas_orm.facts import Facts
+from cas_orm import Outcome, UnsupportedBackend
+from cas_orm.watch import about_to_send
 from cas_orm_sqla import hooks
 from cas_orm_sqla.capabilities import check_can_count, commits_itself
 from cas_orm_sqla.columns import Columns
@@ -30,17 +30,6 @@ from cas_orm_sqla.statement import Statement
 from cas_orm_sqla.transactions import own_transaction
 
 OnWon = Callable[[Outcome], object]
-
-
-@dataclass(slots=True)
-class Watch:
-    """Shows the async twins which statement was in flight when they were cancelled."""
-
-    script: Script | None = None
-    in_transaction: bool = False
-
-
-WATCH: Final[ContextVar[Watch | None]] = ContextVar("cas_orm_sqla_watch", default=None)
 
 
 def connect(session: Session, columns: Columns) -> Connection:
@@ -65,15 +54,14 @@ def run(
         UnsupportedBackend: the database did not count 0 or 1.
     """
     provisional = not commits_itself(connection)
-    watch = WATCH.get()
-    if watch is not None:
-        watch.script, watch.in_transaction = script, provisional
+    about_to_send(script, provisional)
     try:
         if not send(connection, script):
-            return refused(connection, script, provisional)
+            verdict, found = diagnose(connection, script.columns, script.identity, script.belief)
+            return script.refused(verdict, found, provisional=provisional)
     except DBAPIError as error:
         raise_translated(session, connection, script, error, provisional)
-    outcome = won(script, provisional)
+    outcome = script.won(provisional=provisional)
     if take_over is not None:
         take_over(outcome)
     if on_won is not None:
@@ -126,60 +114,21 @@ def _execute(connection: Connection, script: Script, statement: Statement, param
     return count == 1
 
 
+@contextmanager
+def translating(session: Session, connection: Connection, script: Script) -> Iterator[None]:
+    """Raise what the driver's error means for this write."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise_translated(session, connection, script, error, not commits_itself(connection))
+
+
 def raise_translated(
     session: Session, connection: Connection, script: Script, error: DBAPIError, provisional: bool
 ) -> NoReturn:
     """Raise what the driver's error means for this write."""
-    translation = translated(
-        session,
-        connection.dialect.name,
-        error,
-        model=script.columns.label,
-        key=script.key,
-        expected=Facts(script.belief.facts()),
-        token=script.token,
-        in_transaction=provisional,
-        inflight=script,
-    )
+    vendor = connection.dialect.name
+    translation = translated(session, vendor, error, script, in_transaction=provisional)
     if translation is error:
         raise error
     raise translation from error
-
-
-def won(script: Script, provisional: bool) -> Outcome:
-    """Describe a win: the new numbers come from the database, else from the belief."""
-    belief, columns = script.belief, script.columns
-    version = generation = None
-    if script.verb != "delete":
-        version = script.answered.get(columns.version.key)
-        if version is None and belief.version is not None:
-            version = belief.version + script.rises.version
-        if columns.generation is not None:
-            generation = script.answered.get(columns.generation.key)
-        if generation is None and belief.generation is not None:
-            generation = belief.generation + script.rises.generation
-    return Outcome(
-        Verdict.WON,
-        columns.label,
-        script.key,
-        Facts(belief.facts()),
-        None,
-        version,
-        generation,
-        provisional,
-        verb=script.verb,
-    )
-
-
-def refused(connection: Connection, script: Script, provisional: bool) -> Outcome:
-    """Find out why no row matched."""
-    verdict, found = diagnose(connection, script.columns, script.identity, script.belief)
-    return Outcome(
-        verdict,
-        script.columns.label,
-        script.key,
-        Facts(script.belief.facts()),
-        None if found is None else Facts(found),
-        provisional=provisional,
-        verb=script.verb,
-    )

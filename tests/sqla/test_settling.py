@@ -68,15 +68,22 @@ def test_in_autocommit_it_is_sent_again(db: Engines, monkeypatch: pytest.MonkeyP
     assert _row(db, key) == ("mine", 2)
 
 
-@pytest.mark.parametrize("applied", [True, False])
-def test_a_pickled_error_is_settled_by_the_token(
-    db: Engines, monkeypatch: pytest.MonkeyPatch, applied: bool
-) -> None:
+def test_a_pickled_error_is_settled_by_the_token(db: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent again: the row's token tells."""
-    key, error = _lost(db, monkeypatch, applied=applied, autocommit=True)
+    key, error = _lost(db, monkeypatch, applied=True, autocommit=True)
     outcome = settle(sessionmaker(db.sync), pickle.loads(pickle.dumps(error)))
-    assert (outcome.verdict is Verdict.WON) is applied
-    assert _row(db, key)[1] == 1 + applied
+    assert (outcome.verdict, outcome.record_version) == (Verdict.WON, 2)
+    assert _row(db, key) == ("mine", 2)
+
+
+def test_a_pickled_error_over_an_unchanged_row_settles_nothing(
+    db: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement may still be waiting in the server, and cannot be sent again to make sure."""
+    key, error = _lost(db, monkeypatch, applied=False, autocommit=True)
+    with pytest.raises(UnknownOutcome):
+        settle(sessionmaker(db.sync), pickle.loads(pickle.dumps(error)))
+    assert _row(db, key) == ("a", 1)
 
 
 @pytest.mark.parametrize("applied", [True, False])
