@@ -2,7 +2,7 @@
 #
 #   make demo [ROUNDS=200] [DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres]
 #   make test [ARGS="-k fence"]
-#   make bench [FAMILY=single]
+#   make bench [FAMILY=single] [ORM=django|sqlalchemy]
 #
 # Variables given on the command line reach the commands through the environment.
 
@@ -15,6 +15,7 @@ ARGS   ?=
 TAG    := $(subst /,_,$(PYTHON))
 RUN    := $(VENV)/.run-$(TAG)
 DEV    := $(VENV)/.dev-$(TAG)
+BENCH  := $(VENV)/.bench-$(TAG)
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -45,6 +46,11 @@ $(DEV): $(RUN)
 	@$(PIP) -e '.[dev]'
 	@touch $@
 
+$(BENCH): $(RUN)
+	@echo "installing what is measured against ..."
+	@$(PIP) -e '.[bench]'
+	@touch $@
+
 demo: $(RUN)
 	@$(BIN)/python -m examples.demo
 
@@ -64,10 +70,10 @@ format: $(DEV)
 docs: $(DEV)
 	$(BIN)/python -m sphinx -q -W -n --keep-going -b html docs docs/_build/html
 
-bench: $(RUN)
+bench: $(BENCH)
 	@$(BIN)/python -m benchmarks
 
-bench-check: $(RUN)
+bench-check: $(BENCH)
 	@$(BIN)/python -m benchmarks --check
 
 demo-fleet demo-admin soak:

@@ -7,12 +7,13 @@ import json
 import os
 import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import project
 from benchmarks.measure import Timing
 
 Figures = dict[str, tuple[str, dict[str, tuple[float, float | None]]]]
+Results = dict[str, dict[str, Timing]]
 RESULTS = Path("benchmarks/results/single.json")
 
 
@@ -26,26 +27,64 @@ def main() -> int:
     if family != "single":
         print(f"FAMILY={family} is not in this release yet; there is FAMILY=single")
         return 2
-    databases = project.start()
-    from benchmarks import single
-
-    results = single.run(databases)
-    print("CPU and wall time of one write in microseconds: medians; they depend on the machine.")
-    print("A ratio divides by the side in brackets, measured in turn in the same run.\n")
-    print(f"{'database':9} {'side':32} {'CPU':>7} {'wall':>7}   CPU ratio")
-    fallen = [line for name, timings in results.items() for line in _report(name, timings, single.FIGURES)]
+    orms = {"django": _django, "sqlalchemy": _sqlalchemy}
+    chosen = os.environ.get("ORM", "")
+    if chosen and chosen not in orms:
+        print(f"ORM={chosen}: there are {', '.join(orms)}")
+        return 2
+    print("Microseconds of one call, medians, and the least of the CPU times; they depend on the machine.")
+    print("A ratio divides by the side in brackets, measured in turn in the same run.")
+    fallen: list[str] = []
+    written = {name: orms[name](fallen) for name in ([chosen] if chosen else orms)}
     if options.write:
-        _write(results)
+        _write(written)
     if options.check and fallen:
         print("worse than the floor:", *fallen, sep="\n  ")
         return 1
     return 0
 
 
+def _django(fallen: list[str]) -> Results:
+    import django
+
+    from benchmarks import project
+
+    databases = project.start()
+    from benchmarks import single
+
+    results = single.run(databases)
+    _table(f"Django {django.get_version()}", results, single.FIGURES, fallen)
+    return results
+
+
+def _sqlalchemy(fallen: list[str]) -> Results:
+    import sqlalchemy
+
+    from benchmarks.sqla import asynchronous, loading, single
+
+    together: Results = {}
+    for module in (single, asynchronous, loading):
+        results = module.run()
+        about = (module.__doc__ or "").splitlines()[0]
+        _table(f"SQLAlchemy {sqlalchemy.__version__}. {about}", results, module.FIGURES, fallen)
+        for database, timings in results.items():
+            together.setdefault(database, {}).update(timings)
+    for when, added in loading.memory().items():
+        print(f"bytes that the mixin adds to an object, {when}: {added:.0f}; goal 64")
+    return together
+
+
+def _table(title: str, results: Results, figures: Figures, fallen: list[str]) -> None:
+    print(f"\n{title}\n{'database':9} {'side':41} {'CPU':>7} {'least':>7} {'wall':>7}   CPU ratio")
+    for name, timings in results.items():
+        fallen += _report(name, timings, figures)
+
+
 def _report(database: str, timings: dict[str, Timing], figures: Figures) -> list[str]:
     fallen = []
     for side, timing in timings.items():
-        line = f"{database:9} {side:32} {timing.cpu_median:7.1f} {timing.wall_median:7.1f}"
+        line = f"{database:9} {side:41} {timing.cpu_median:7.1f} {timing.cpu_least:7.1f}"
+        line += f" {timing.wall_median:7.1f}"
         if side in figures:
             base, bounds = figures[side]
             goal, floor = bounds.get(database, (None, None))
@@ -59,14 +98,16 @@ def _report(database: str, timings: dict[str, Timing], figures: Figures) -> list
     return fallen
 
 
-def _write(results: dict[str, dict[str, Timing]]) -> None:
-    import django
-
+def _write(results: dict[str, Results]) -> None:
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    facts = {"python": platform.python_version(), "django": django.get_version()}
+    facts = {"python": platform.python_version()}
+    facts |= {package: version(package) for package in ("Django", "SQLAlchemy") if package.lower() in results}
     timings = {
-        database: {side: {"cpu_us": t.cpu_median, "wall_us": t.wall_median} for side, t in sides.items()}
-        for database, sides in results.items()
+        orm: {
+            database: {side: {"cpu_us": t.cpu_median, "wall_us": t.wall_median} for side, t in sides.items()}
+            for database, sides in databases.items()
+        }
+        for orm, databases in results.items()
     }
     RESULTS.write_text(json.dumps({"versions": facts, "timings": timings}, indent=2) + "\n")
 

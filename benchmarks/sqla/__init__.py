@@ -1,0 +1,1 @@
+"""The SQLAlchemy half of the measurements."""

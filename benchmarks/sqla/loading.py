@@ -1,0 +1,83 @@
+"""Loading a thousand rows: what the mixin adds to a model that has the two numbers as plain columns."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+from sqlalchemy import Engine, insert, select
+from sqlalchemy.orm import Session
+
+from benchmarks.measure import Timing, interleaved
+from benchmarks.sqla import databases
+from benchmarks.sqla.case import Case
+from benchmarks.sqla.models import Guarded, Plain
+
+ROWS = 1000
+PLAIN = "load 1,000 rows, two plain numbers"
+PLAIN_COMMIT = f"{PLAIN}, commit"
+FIGURES: dict[str, tuple[str, dict[str, tuple[float, float | None]]]] = {
+    "load 1,000 rows": (PLAIN, {"sqlite": (1.10, None), "postgres": (1.10, None)}),
+    "load 1,000 rows, commit": (PLAIN_COMMIT, {"sqlite": (1.10, None), "postgres": (1.10, None)}),
+}
+
+
+def run() -> dict[str, dict[str, Timing]]:
+    """Measure on every database; return the timings by database and side."""
+    results = {}
+    for name, url in databases.urls().items():
+        with databases.engine(name, url) as engine:
+            for model in (Guarded, Plain):
+                _fill(engine, model)
+            cases = {
+                PLAIN: _load(engine, Plain),
+                "load 1,000 rows": _load(engine, Guarded),
+                PLAIN_COMMIT: _load(engine, Plain, commit=True),
+                "load 1,000 rows, commit": _load(engine, Guarded, commit=True),
+            }
+            calls = {side: case.call for side, case in cases.items()}
+            around = {side: case.round for side, case in cases.items()}
+            results[name] = interleaved(calls, 4, 15, around=around)
+    return results
+
+
+def memory() -> dict[str, float]:
+    """Return the bytes that the mixin adds to one instance: loaded, and loaded and committed."""
+    with databases.engine("sqlite", databases.urls()["sqlite"]) as engine:
+        for model in (Guarded, Plain):
+            _fill(engine, model)
+        return {
+            name: _bytes(engine, Guarded, commit=commit) - _bytes(engine, Plain, commit=commit)
+            for name, commit in (("loaded", False), ("loaded, committed", True))
+        }
+
+
+def _fill(engine: Engine, model: type[Any]) -> None:
+    with Session(engine) as session:
+        session.execute(insert(model), [{"record_version": 1, "name": f"job {i}"} for i in range(ROWS)])
+        session.commit()
+
+
+def _load(engine: Engine, model: type[Any], *, commit: bool = False) -> Case:
+    def load() -> None:
+        with Session(engine, expire_on_commit=False) as session:
+            kept = session.scalars(select(model)).all()
+            assert len(kept) == ROWS
+            if commit:
+                session.commit()
+
+    return Case(load, lambda: None, ours=model is Guarded)
+
+
+def _bytes(engine: Engine, model: type[Any], *, commit: bool) -> float:
+    """Return the bytes of one loaded instance, as the allocator of Python counts them."""
+    with Session(engine, expire_on_commit=False) as session:
+        session.scalars(select(model)).all()
+        session.expunge_all()
+        tracemalloc.start()
+        kept = session.scalars(select(model)).all()
+        if commit:
+            session.commit()
+        used, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return used / len(kept)
