@@ -97,13 +97,14 @@ def _number(state: InstanceState[Any], attribute: Attribute, role: str) -> Any:
 
 def see(state: InstanceState[Any], columns: Columns) -> None:
     """Keep the loaded numbers as the last-seen ones."""
-    version = state.dict.get(columns.version.key)
-    if version is None or pending(state, columns.version.key):
+    loaded, key = state.dict, columns.version.key
+    version = loaded.get(key)
+    if version is None or pending(state, key):
         return
     remembered = memory.remember(state)
     remembered.version = version
-    if columns.generation is not None:
-        remembered.generation = state.dict.get(columns.generation.key, remembered.generation)
+    if columns.generation is not None and columns.generation.key in loaded:
+        remembered.generation = loaded[columns.generation.key]
 
 
 def ready(session: Session, obj: object) -> tuple[InstanceState[Any], Columns]:

@@ -31,7 +31,7 @@ class Memory(core.Memory):
     __slots__ = ("generation", "version")
 
     def __init__(self, fence: Outcome | None = None, doubt: Outcome | None = None) -> None:
-        super().__init__(fence, doubt)
+        self.fence, self.doubt = fence, doubt
         self.version: int | None = None
         self.generation: int | None = None
 
@@ -62,9 +62,10 @@ def recall(state: InstanceState[Any]) -> Memory | None:
 
 def remember(state: InstanceState[Any]) -> Memory:
     """Return the object's memory, made if needed."""
-    memory: Memory | None = state.info.get(_SLOT)
+    info = state.info
+    memory: Memory | None = info.get(_SLOT)
     if memory is None:
-        memory = state.info[_SLOT] = Memory()
+        memory = info[_SLOT] = Memory()
     return memory
 
 

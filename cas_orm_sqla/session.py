@@ -62,9 +62,14 @@ def _after_commit(session: Session) -> None:
     session.info.setdefault(_COMMITTED, set()).add(transaction)
     if session.in_nested_transaction():
         return
+    kinds: dict[type[Any], Columns | None] = {}
     for state in session.identity_map.all_states():
-        if hasattr(state.class_, "__cas_seen__"):
-            see(state, columns_of(state.class_))
+        kind = state.class_
+        if kind not in kinds:
+            kinds[kind] = columns_of(kind) if hasattr(kind, "__cas_seen__") else None
+        columns = kinds[kind]
+        if columns is not None:
+            see(state, columns)
 
 
 def _after_transaction_end(session: Session, transaction: SessionTransaction) -> None:
