@@ -1,11 +1,21 @@
-"""Which columns a belief may name, and what their values may be."""
+"""Which columns a belief may name, what their values may be, and what a condition says about the row."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sqlalchemy.sql import ColumnElement, sqltypes
-from sqlalchemy.sql.elements import ClauseElement, TextClause
+from sqlalchemy.sql import ColumnElement, operators
+from sqlalchemy.sql.elements import (
+    BinaryExpression,
+    BindParameter,
+    BooleanClauseList,
+    ClauseElement,
+    ColumnClause,
+    False_,
+    Grouping,
+    TextClause,
+    True_,
+)
 from sqlalchemy.sql.schema import Column
 from sqlalchemy.sql.selectable import SelectBase
 from sqlalchemy.sql.visitors import iterate
@@ -13,9 +23,12 @@ from sqlalchemy.sql.visitors import iterate
 from cas_orm import InvalidExpectation
 from cas_orm.belief import Belief
 from cas_orm.values import ValueSet
+from cas_orm_sqla.kinds import compares_exactly, typed
+from cas_orm_sqla.names import real_name, why_no_column
 
 if TYPE_CHECKING:
-    from cas_orm_sqla.columns import Attribute, Columns
+    from cas_orm_sqla.columns import Columns
+    from cas_orm_sqla.parts import Attribute
 
 #: A SQLAlchemy condition over the row's own table.
 Where: TypeAlias = ColumnElement[bool]
@@ -23,59 +36,113 @@ AttributeBelief: TypeAlias = Belief["Attribute"]
 
 
 def condition(columns: Columns, name: str, value: object) -> tuple[str, Attribute, object]:
-    """Return name, attribute and value of one believed column.
+    """Return name, attribute and typed value of one believed column.
 
     Raises:
         InvalidExpectation: unknown, a relationship, another table's, of a type without exact equality, or
             a value of another type.
     """
-    attribute = columns.own.get(name)
+    attribute = believable(columns, name)
+    if isinstance(value, ValueSet):
+        members = [_typed(columns, attribute, member) for member in value.members]
+        return attribute.key, attribute, ValueSet(members, negated=value.negated)
+    return attribute.key, attribute, _typed(columns, attribute, value)
+
+
+def believable(columns: Columns, name: str) -> Attribute:
+    """Return the attribute that a belief may name: a plain column of the version's own table.
+
+    Raises:
+        InvalidExpectation: it is not one, or its type has no exact equality.
+    """
+    known = columns.believable.get(name)
+    if known is not None:
+        return known
+    key = real_name(columns.mapper, name)
+    attribute = columns.own.get(key)
     if attribute is None:
-        raise InvalidExpectation(
-            f"{columns.label}.{name} is not a plain column of {columns.owner.table.name}; beliefs name "
-            "attributes such as 'state' or 'customer_id' [cas-invalid-expectation]"
-        )
-    if attribute.key in columns.roles:
+        why = why_no_column(columns.mapper, key)
+        if key in columns.mapper.column_attrs and key not in columns.derived:
+            why = f"is a column of another table than {columns.owner.table.name}, where the version is"
+        raise InvalidExpectation(f"{columns.label}.{name} {why} [cas-invalid-expectation]")
+    if key in columns.numbers:
         raise InvalidExpectation(f"believe {name} as record_version= or run_seq= [cas-invalid-expectation]")
-    kind = attribute.column.type
-    if isinstance(kind, sqltypes.JSON | sqltypes.ARRAY) or kind._type_affinity is sqltypes.Float:
+    if not compares_exactly(attribute.column.type):
         raise InvalidExpectation(
-            f"{columns.label}.{name}: a {type(kind).__name__} has no exact equality in SQL "
+            f"{columns.label}.{name}: a {type(attribute.column.type).__name__} has no exact equality in SQL "
             "[cas-invalid-expectation]"
         )
-    for member in value.members if isinstance(value, ValueSet) else (value,):
-        _check_type(columns, attribute, member)
-    return name, attribute, value
+    columns.believable[name] = attribute
+    return attribute
 
 
-def _check_type(columns: Columns, attribute: Attribute, value: object) -> None:
-    """Refuse what the database might coerce: MariaDB finds 'running' equal to 0."""
+def _typed(columns: Columns, attribute: Attribute, value: object) -> object:
     if isinstance(value, ClauseElement) or hasattr(value, "__clause_element__"):
         raise InvalidExpectation(f"{attribute.key}: a plain value is needed [cas-invalid-expectation]")
-    kind = attribute.column.type
-    numbers, texts = isinstance(kind, sqltypes.Numeric | sqltypes.Integer), isinstance(kind, sqltypes.String)
-    mismatch = (numbers and isinstance(value, str | bytes)) or (
-        texts and not isinstance(kind, sqltypes.Enum) and value is not None and not isinstance(value, str)
-    )
-    if mismatch:
+    try:
+        return typed(attribute.column.type, value)
+    except ValueError as error:
         raise InvalidExpectation(
-            f"{columns.label}.{attribute.key} takes no {type(value).__name__} [cas-invalid-expectation]"
-        )
+            f"{columns.label}.{attribute.key} {error} [cas-invalid-expectation]"
+        ) from error
 
 
 def check_where(columns: Columns, where: Any) -> None:
     """Refuse a condition that is not over plain columns of the one table.
 
     Raises:
-        InvalidExpectation: it joins, or holds a sub-select or text. There the engine re-checks nothing for
-            a row it had to wait for, and both writers would win.
+        InvalidExpectation: it is none, it joins, or holds a sub-select or text. There the engine re-checks
+            nothing for a row it had to wait for, and both writers would win.
     """
     if where is None:
         return
-    for element in iterate(where):
-        foreign = isinstance(element, Column) and element.table is not columns.owner.table
-        if foreign or isinstance(element, SelectBase | TextClause):
+    element = _element(where)
+    if not isinstance(element, ColumnElement):
+        raise InvalidExpectation(
+            f"where= takes a condition, not {type(where).__name__} [cas-invalid-expectation]"
+        )
+    for part in iterate(element):
+        foreign = isinstance(part, Column) and part.table is not columns.owner.table
+        raw = isinstance(part, TextClause) or (isinstance(part, ColumnClause) and part.is_literal)
+        if foreign or raw or isinstance(part, SelectBase):
             raise InvalidExpectation(
                 f"where= must name plain columns of {columns.owner.table.name}: no join, no sub-select, no "
                 "text [cas-invalid-expectation]"
             )
+
+
+def holds_always(where: Any) -> bool:
+    """Tell whether every row meets a condition, so that a write under it alone would overwrite anything."""
+    return where is not None and _truth(_element(where)) is True
+
+
+def _element(where: Any) -> Any:
+    return where.__clause_element__() if hasattr(where, "__clause_element__") else where
+
+
+def _truth(element: Any) -> bool | None:
+    """Return what a condition is for every row; None when that depends on the row, or cannot be told."""
+    if isinstance(element, True_ | False_):
+        return isinstance(element, True_)
+    if isinstance(element, Grouping):
+        return _truth(element.element)
+    if isinstance(element, BooleanClauseList):
+        truths = [_truth(clause) for clause in element.clauses]
+        decisive = element.operator is operators.or_
+        if decisive in truths:
+            return decisive
+        return None if None in truths else not decisive
+    if isinstance(element, BinaryExpression) and element.operator in (operators.eq, operators.ne):
+        return _compared(element)
+    return None
+
+
+def _compared(element: BinaryExpression[Any]) -> bool | None:
+    """Compare two literals, or a column that is never NULL with itself."""
+    left, right = element.left, element.right
+    equal = element.operator is operators.eq
+    if isinstance(left, BindParameter) and isinstance(right, BindParameter):
+        return (left.effective_value == right.effective_value) is equal
+    if isinstance(left, Column) and isinstance(right, Column) and left.compare(right) and not left.nullable:
+        return equal
+    return None

@@ -9,40 +9,25 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Column, inspect
-from sqlalchemy.orm import Mapper, RelationshipDirection
+from sqlalchemy.orm import RelationshipDirection
 from sqlalchemy.sql import sqltypes
 
 from cas_orm import InvalidExpectation, UnsupportedBackend
 from cas_orm_sqla.belief import condition
+from cas_orm_sqla.names import real_name, why_no_column
+from cas_orm_sqla.parts import AnyColumn, AnyMapper, Attribute, Part, columns_in, made_by_database, part_of
 
 if TYPE_CHECKING:
     from cas_orm_sqla.statement import Shape
 
+__all__ = ["MARK", "Attribute", "Columns", "Part", "columns_of", "marked", "new_token"]
+
 #: The key in ``Column.info`` under which a column says which role it plays.
 MARK: Final = "cas_orm_role"
-AnyMapper: TypeAlias = Mapper[Any]
-AnyColumn: TypeAlias = Column[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Attribute:
-    """A mapped column: the attribute's name and the column behind it."""
-
-    key: str
-    column: AnyColumn
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One table of a mapper: how to find its row, and what a write may assign there."""
-
-    table: Any
-    keys: tuple[Attribute, ...]
-    attributes: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +77,16 @@ class Columns:
         return frozenset(a.key for a in (self.version, self.generation, self.token) if a is not None)
 
     @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Names of the attributes that are believed as ``record_version`` and ``run_seq``."""
+        return frozenset(a.key for a in (self.version, self.generation) if a is not None)
+
+    @cached_property
+    def believable(self) -> dict[str, Attribute]:
+        """What a belief has named before, by that name."""
+        return {}
+
+    @cached_property
     def shapes(self) -> dict[tuple[object, ...], Shape]:
         """Statements built before, by what shaped them."""
         return {}
@@ -102,21 +97,35 @@ class Columns:
         return tuple(p.key for p in self.mapper.column_attrs if not isinstance(p.columns[0], Column))
 
     @cached_property
-    def many_to_one(self) -> tuple[str, ...]:
-        """Relationships whose foreign key is set only by a flush."""
-        many_to_one = RelationshipDirection.MANYTOONE
+    def changed_by_update(self) -> tuple[Attribute, ...]:
+        """Attributes that any UPDATE of their table changes: onupdate, server_onupdate, computed."""
         return tuple(
-            r.key for r in self.mapper.relationships if r.direction is many_to_one and not r.viewonly
+            a
+            for part in self.parts
+            for a in columns_in(self.mapper, part.table)
+            if (a.column.onupdate is not None or a.column.server_onupdate is not None or a.column.computed)
+            and a.key not in self.roles
         )
 
     @cached_property
-    def cascades(self) -> bool:
-        """Whether the ORM's own delete would touch more than this one row of one table."""
-        return len(self.parts) > 1 or any(
-            r.direction is not RelationshipDirection.MANYTOONE
-            and not r.viewonly
-            and r.passive_deletes != "all"
+    def many_to_one(self) -> dict[str, frozenset[str]]:
+        """Relationships whose foreign key is set only by a flush, with that key's attributes."""
+        return {
+            r.key: frozenset(self.mapper.get_property_by_column(c).key for c in r.local_columns)
             for r in self.mapper.relationships
+            if r.direction is RelationshipDirection.MANYTOONE and not r.viewonly
+        }
+
+    @property
+    def cascades(self) -> bool:
+        """Whether the ORM's own delete would touch more than this one row of one table.
+
+        Subclasses count: a row that is named by its key may be one of theirs. They may be mapped later, so
+        this is not kept.
+        """
+        mappers = [m for m in self.mapper.self_and_descendants if not m.concrete or m is self.mapper]
+        return any(
+            [*m.tables] != [self.owner.table] or any(_cascades(r) for r in m.relationships) for m in mappers
         )
 
     @cached_property
@@ -130,31 +139,36 @@ class Columns:
         return None if self.generation is None else _maximum(self.generation)
 
     def attribute(self, name: str) -> Attribute:
-        """Return what a verb may write under this name.
+        """Return what a verb may write under this name; a synonym stands for its column.
 
         Raises:
             InvalidExpectation: unknown, a key, computed, a relationship, or the version or generation.
         """
-        found = self.writable.get(name)
+        found = self.writable.get(name) or self.writable.get(real_name(self.mapper, name))
         if found is None:
-            why = "is written by the library alone" if name in self.roles else "is not a writable column"
-            raise InvalidExpectation(f"{self.label}.{name} {why} [cas-invalid-expectation]")
+            raise InvalidExpectation(f"{self.label}.{name} {self._closed(name)} [cas-invalid-expectation]")
         return found
 
+    def _closed(self, name: str) -> str:
+        """Say why a name cannot be written."""
+        key = real_name(self.mapper, name)
+        if key in self.roles:
+            return "is written by the library alone"
+        columns = [c for c in getattr(self.mapper.attrs.get(key), "columns", ()) if isinstance(c, Column)]
+        if not columns or key not in self.mapper.column_attrs:
+            return why_no_column(self.mapper, key)
+        if any(made_by_database(c) for c in columns):
+            return "is computed by the database"
+        return "is not a writable column: it is part of the primary key"
+
     def condition(self, name: str, value: object) -> tuple[str, Attribute, object]:
-        """Return name, attribute and value of one believed column."""
+        """Return name, attribute and typed value of one believed column."""
         return condition(self, name, value)
 
     @cached_property
     def own(self) -> dict[str, Attribute]:
         """Every plain column of the version's own table, by attribute name."""
-        table = self.owner.table
-        return {
-            prop.key: Attribute(prop.key, column)
-            for prop in self.mapper.column_attrs
-            for column in prop.columns
-            if isinstance(column, Column) and column.table is table
-        }
+        return {a.key: a for a in columns_in(self.mapper, self.owner.table)}
 
 
 _KNOWN: WeakKeyDictionary[AnyMapper, Columns] = WeakKeyDictionary()
@@ -194,8 +208,9 @@ def _work_out(mapper: AnyMapper) -> Columns:
             "cas_version_field [cas-unsupported]"
         )
     owner = version.column.table
-    if generation is not None and generation.column.table is not owner:
-        raise UnsupportedBackend(f"{name}: version and generation must be in one table [cas-unsupported]")
+    for role, attribute in (("generation", generation), ("write token", token)):
+        if attribute is not None and attribute.column.table is not owner:
+            raise UnsupportedBackend(f"{name}: version and {role} must be in one table [cas-unsupported]")
     roles = {a.key for a in (version, generation, token) if a is not None}
     tables = [owner, *(t for t in mapper.tables if t is not owner)]
     return Columns(
@@ -204,31 +219,29 @@ def _work_out(mapper: AnyMapper) -> Columns:
         generation=generation,
         token=token,
         unversioned=frozenset(getattr(mapper.class_, "cas_unversioned_fields", ())),
-        parts=tuple(_part(mapper, table, roles) for table in tables),
+        parts=tuple(part_of(mapper, table, roles) for table in tables),
     )
 
 
 def _role(mapper: AnyMapper, role: str, option: str) -> Attribute | None:
+    """Return the attribute that plays a role: marked, named, or what the mapper itself has as its version."""
     named = getattr(mapper.class_, option, None)
-    for prop in mapper.column_attrs:
-        for column in prop.columns:
-            if isinstance(column, Column) and (column.info.get(MARK) == role or prop.key == named):
-                return Attribute(prop.key, column)
+    plain = [(p.key, c) for p in mapper.column_attrs for c in p.columns if isinstance(c, Column)]
+    for key, column in plain:
+        if column.info.get(MARK) == role or key == named:
+            return Attribute(key, column)
+    if role == "record_version" and mapper.version_id_col is not None:
+        return next((Attribute(k, c) for k, c in plain if c is mapper.version_id_col), None)
     return None
 
 
-def _part(mapper: AnyMapper, table: Any, roles: set[str]) -> Part:
-    keys = tuple(Attribute(mapper.get_property_by_column(c).key, c) for c in table.primary_key)
-    of_table = [
-        Attribute(prop.key, column)
-        for prop in mapper.column_attrs
-        for column in prop.columns
-        if isinstance(column, Column) and column.table is table
-    ]
-    attributes = tuple(
-        a for a in of_table if not a.column.primary_key and a.key not in roles and a.column.computed is None
-    )
-    return Part(table, keys, attributes)
+def _cascades(relationship: Any) -> bool:
+    """Tell whether deleting an object makes the ORM touch what this relationship leads to."""
+    if relationship.viewonly:
+        return False
+    if relationship.direction is RelationshipDirection.MANYTOONE:
+        return bool(relationship.cascade.delete)
+    return relationship.secondary is not None or relationship.passive_deletes != "all"
 
 
 def _maximum(attribute: Attribute) -> int:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.orm import Mapper
+from sqlalchemy.orm import ColumnProperty, Mapper
 
 from cas_orm_sqla.columns import marked
 
@@ -30,19 +30,55 @@ def mapper_of(table: object) -> Mapper[Any] | None:
 
 
 def _set_version_column(mapper: Mapper[Any], class_: type[Any]) -> None:
-    table: Any = mapper.local_table
-    version = marked(table, "record_version")
-    if mapper.version_id_col is None and version is not None:
+    """Set the marked column, before the mapper looks for it.
+
+    A concrete subclass has inherited the column of a table that it never writes, and needs its own.
+    """
+    version = marked(mapper.local_table, "record_version")
+    if version is None:
+        return
+    if mapper.version_id_col is None or mapper.concrete:
         mapper.version_id_col = version
+    elif mapper.inherits is not None and mapper.version_id_col is not version:
+        raise ArgumentError(
+            f"{class_.__name__}: the version is in {mapper.inherits.class_.__name__} already; leave the "
+            "mixin out here"
+        )
 
 
 def _set_adopted_column(mapper: Mapper[Any], class_: type[Any]) -> None:
     """Look up the attribute that the class names as its version, now that the mapper knows its attributes."""
-    named = getattr(class_, "cas_version_field", None)
-    if mapper.version_id_col is None and named:
-        mapper.version_id_col = mapper.get_property(named, _configure_mappers=False).columns[0]
-    if mapper.version_id_col is None and marked(mapper.local_table, "run_seq") is not None:
-        raise ArgumentError(f"{class_.__name__} has a generation but no version: use CasMixin")
+    if mapper.version_id_col is None or mapper.concrete:
+        named = getattr(class_, "cas_version_field", None)
+        if named:
+            mapper.version_id_col = _column(mapper, named)
     version: Any = mapper.version_id_col
+    _check(mapper, class_, version)
     if version is not None:
         _OWNERS.setdefault(version.table, mapper)
+
+
+def _check(mapper: Mapper[Any], class_: type[Any], version: Any) -> None:
+    """Refuse a class whose flush would not be guarded by the version that its verbs compare."""
+    name = class_.__name__
+    mark = marked(mapper.local_table, "record_version")
+    if mark is not None and version is not mark:
+        raise ArgumentError(f"{name}: version_id_col is another column than record_version; leave it out")
+    generation = marked(mapper.local_table, "run_seq")
+    named = getattr(class_, "cas_generation_field", None)
+    if generation is None and named is not None and mapper.has_property(named):
+        generation = _column(mapper, named)
+    if generation is None:
+        return
+    if version is None:
+        raise ArgumentError(f"{name} has a generation but no version: use CasMixin")
+    if version.table is not generation.table:
+        raise ArgumentError(f"{name}: version and generation must be in one table")
+
+
+def _column(mapper: Mapper[Any], name: str) -> Any:
+    """Return the column of an attribute that a class names as its version or generation."""
+    found = mapper.get_property(name, _configure_mappers=False)
+    if not isinstance(found, ColumnProperty):
+        raise ArgumentError(f"{mapper.class_.__name__}.{name} is not a column")
+    return found.columns[0]

@@ -11,17 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Column, Delete, Dialect, Update, and_, bindparam, delete, func, or_, update
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import Delete, Dialect, Update, bindparam, delete, func, update
 
-from cas_orm.belief import comparison
 from cas_orm_sqla.belief import AttributeBelief
 from cas_orm_sqla.columns import Attribute, Columns, Part
+from cas_orm_sqla.matching import KEY, belief_params, matches
+
+__all__ = ["KEY", "SET", "Rises", "Shape", "Statement", "belief_params", "delete_shape", "update_shape"]
 
 #: Parameters are named apart from the columns, whose names SQLAlchemy keeps for itself.
 SET: Final = "cas_set_"
-KEY: Final = "cas_key_"
-BELIEF: Final = "cas_believed_"
 
 
 class Rises(NamedTuple):
@@ -89,12 +88,13 @@ def update_shape(
             continue
         assigned = {column.key for column in values}
         unseen = [a.key for a in part.attributes if a.key in computed]
-        unseen += [a.key for a in _computed_by_database(columns, part) if a.column.key not in assigned]
-        answers = list(unseen)
+        moved = [a for a in _changed(columns, part) if a.column.key not in assigned]
+        answers = [*unseen, *(a.key for a in moved if _is_told(dialect, a))]
+        unseen += [a.key for a in moved]
         if first:
             values |= _raised(columns, dialect, rises)
             answers += _unknown_numbers(columns, dialect, belief)
-        sql = update(part.table).values(values).where(_matches(columns, part, belief if first else None))
+        sql = update(part.table).values(values).where(matches(columns, part, belief if first else None))
         returning: tuple[str, ...] = ()
         if answers and returns_rows(dialect, part):
             returning = tuple(answers)
@@ -107,20 +107,19 @@ def update_shape(
 def delete_shape(columns: Columns, belief: AttributeBelief) -> Shape:
     """Lay out a delete of one row of one table."""
     part = columns.owner
-    return (Statement(delete(part.table).where(_matches(columns, part, belief)), part),)
+    return (Statement(delete(part.table).where(matches(columns, part, belief)), part),)
 
 
-def _computed_by_database(columns: Columns, part: Part) -> list[Attribute]:
-    """Return the attributes that an UPDATE changes by itself: onupdate, server_onupdate, computed."""
-    return [
-        Attribute(prop.key, column)
-        for prop in columns.mapper.column_attrs
-        for column in prop.columns
-        if isinstance(column, Column)
-        and column.table is part.table
-        and (column.onupdate is not None or column.server_onupdate is not None or column.computed is not None)
-        and prop.key not in columns.roles
-    ]
+def _changed(columns: Columns, part: Part) -> list[Attribute]:
+    """Return the attributes that an UPDATE of this table changes by itself."""
+    return [a for a in columns.changed_by_update if a.column.table is part.table]
+
+
+def _is_told(dialect: Dialect, attribute: Attribute) -> bool:
+    """Tell whether RETURNING knows the new value. A trigger of SQLite changes the row only after it."""
+    column = attribute.column
+    by_trigger = column.server_onupdate is not None and column.computed is None
+    return not (by_trigger and dialect.name == "sqlite")
 
 
 def _raised(columns: Columns, dialect: Dialect, rises: Rises) -> dict[Any, Any]:
@@ -154,54 +153,3 @@ def _unknown_numbers(columns: Columns, dialect: Dialect, belief: AttributeBelief
 
 def _column(columns: Columns, part: Part, key: str) -> Any:
     return next(c for c in columns.mapper.attrs[key].columns if c.table is part.table)
-
-
-def _matches(columns: Columns, part: Part, belief: AttributeBelief | None) -> ColumnElement[bool]:
-    keys = [
-        a.column == bindparam(f"{KEY}{i}", type_=a.column.type, required=True)
-        for i, a in enumerate(part.keys)
-    ]
-    if belief is None:
-        return and_(*keys)
-    conditions: list[ColumnElement[bool]] = [*keys]
-    if belief.version is not None:
-        conditions.append(columns.version.column == bindparam(f"{BELIEF}version", required=True))
-    if belief.generation is not None and columns.generation is not None:
-        conditions.append(columns.generation.column == bindparam(f"{BELIEF}generation", required=True))
-    position = 0
-    for _, attribute, value in belief.columns:
-        operator, count = comparison(value)
-        params = [
-            bindparam(f"{BELIEF}{position + i}", type_=attribute.column.type, required=True)
-            for i in range(count)
-        ]
-        position += count
-        conditions.append(_condition(attribute.column, operator, params))
-    if belief.where is not None:
-        conditions.append(belief.where)
-    return and_(*conditions)
-
-
-def _condition(column: Any, operator: str, params: list[Any]) -> ColumnElement[bool]:
-    """Spell one comparison with two-valued logic: ``not in or null`` keeps the rows that are NULL."""
-    if operator == "=":
-        return column == params[0]  # type: ignore[no-any-return]  # a column's comparison
-    name, _, null = operator.partition(" or ")
-    if name == "null":
-        return column.is_(None)  # type: ignore[no-any-return]
-    if not params:
-        return column.is_(None) if null else column.is_not(None)  # type: ignore[no-any-return]
-    listed = column.in_(params) if name == "in" else column.not_in(params)
-    return or_(listed, column.is_(None)) if null else listed
-
-
-def belief_params(belief: AttributeBelief) -> dict[str, object]:
-    """Return the values to bind to the belief's conditions."""
-    params: dict[str, object] = {}
-    if belief.version is not None:
-        params[f"{BELIEF}version"] = belief.version
-    if belief.generation is not None:
-        params[f"{BELIEF}generation"] = belief.generation
-    for position, (_, value) in enumerate(belief.bound()):
-        params[f"{BELIEF}{position}"] = value
-    return params

@@ -13,13 +13,12 @@ from sqlalchemy import Connection, inspect
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlalchemy.sql import sqltypes
-from sqlalchemy.sql.elements import True_
 
 from cas_orm import Expect, InvalidExpectation, Outcome
 from cas_orm.belief import need_belief, need_generation, need_run_seq, resolve
 from cas_orm.twins import raising
 from cas_orm_sqla import instance, memory, write
-from cas_orm_sqla.belief import AttributeBelief, Where, check_where
+from cas_orm_sqla.belief import AttributeBelief, Where, check_where, holds_always
 from cas_orm_sqla.capabilities import commits_itself
 from cas_orm_sqla.columns import Columns, columns_of, new_token
 from cas_orm_sqla.script import Script, delete_script, update_script
@@ -70,7 +69,7 @@ def update(
     state, columns = instance.ready(session, obj)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    need_belief(columns, belief, "update_if_current", lambda: isinstance(belief.where, True_))
+    need_belief(columns, belief, "update_if_current", lambda: holds_always(where))
     remembered = memory.recall(state)
     if remembered is not None and belief.version is not None:
         remembered.check_version_known()
@@ -197,7 +196,7 @@ def try_update_if_current(
     columns = columns_of(model)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    need_belief(columns, belief, "update_if_current", lambda: isinstance(belief.where, True_))
+    need_belief(columns, belief, "update_if_current", lambda: holds_always(where))
     return _by_key(session, columns, key, belief, set, "update", on_won)
 
 
@@ -270,7 +269,7 @@ def try_delete_if_current(
     columns = columns_of(model)
     check_where(columns, where)
     belief = resolve(columns, expect, where)
-    need_belief(columns, belief, "delete_if_current", lambda: isinstance(belief.where, True_))
+    need_belief(columns, belief, "delete_if_current", lambda: holds_always(where))
     identity = _identity(columns, key)
     connection = write.connect(session, columns)
     if not columns.cascades:

@@ -1,0 +1,120 @@
+"""How an object falls in step with the row that it has won, and how it leaves with one it has deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import JSON
+from sqlalchemy.orm import InstanceState, Session
+from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.orm.base import NO_VALUE
+
+from cas_orm import Outcome
+from cas_orm.memory import advanced
+from cas_orm_sqla import memory
+from cas_orm_sqla.columns import Columns
+from cas_orm_sqla.script import Script
+from cas_orm_sqla.seen import number, see
+
+
+def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> None:
+    """Bring the object in step with the row that it has just won."""
+    state, columns = memory.state_of(obj), script.columns
+    last = number(state, columns.version, "record_version")
+    see(state, columns)
+    made = memory.mark(session, state) if outcome.provisional else None
+    remembered = memory.remember(state)
+    _assign(state, obj, columns, _known(script))
+    lost = _lost(state, script)
+    if lost:
+        _load_again(session, state, obj, columns, lost)
+    if script.token is not None and columns.token is not None:
+        set_committed_value(obj, columns.token.key, script.token)
+    if columns.generation is not None and script.hands_over:
+        set_committed_value(obj, columns.generation.key, outcome.run_seq)
+        remembered.generation = outcome.run_seq
+    _take_version(obj, remembered, script, outcome, last)
+    _make_clean(session, state)
+    if made is not None:
+        made.keys |= {*script.values, *script.answered, *lost, *columns.roles}
+
+
+def _known(script: Script) -> dict[str, Any]:
+    """Return the new values: what was sent, and what the database has handed back."""
+    unseen = set(script.unseen)
+    sent = {key: value for key, value in script.values.items() if key not in unseen}
+    return sent | script.answered
+
+
+def _lost(state: InstanceState[Any], script: Script) -> list[str]:
+    """Name the loaded attributes whose new values nobody has said."""
+    unanswered = [key for key in script.unseen if key not in script.answered]
+    return [key for key in (*unanswered, *script.columns.derived) if key in state.dict]
+
+
+def _assign(state: InstanceState[Any], obj: object, columns: Columns, values: Mapping[str, Any]) -> None:
+    """Give the object new values as a refresh would, so that mutable types and composites hear of them."""
+    replaced = []
+    for key, value in values.items():
+        if key == columns.version.key:
+            continue
+        if value is JSON.NULL:
+            value = None
+        if state.dict.get(key, NO_VALUE) is not value:
+            replaced.append(key)
+        set_committed_value(obj, key, value)
+    if replaced:
+        state.manager.dispatch.refresh(state, None, replaced)
+
+
+def _load_again(
+    session: Session, state: InstanceState[Any], obj: object, columns: Columns, keys: list[str]
+) -> None:
+    """Have attributes loaded at their next use; now, where nobody could wait for a query then."""
+    if state.session is None:
+        for key in keys:
+            state.dict.pop(key, None)
+    elif session.get_bind(columns.mapper).dialect.is_async:
+        with session.no_autoflush:
+            session.refresh(obj, keys)
+    else:
+        session.expire(obj, keys)
+
+
+def gone(session: Session, state: InstanceState[Any], columns: Columns, outcome: Outcome) -> None:
+    """Let the session know that the row is deleted, as its own delete would; a rollback undoes it."""
+    if outcome.provisional:
+        see(state, columns)
+        memory.mark(session, state)
+    if state.session is None:
+        return
+    deleted = getattr(session, "_remove_newly_deleted", None)  # private: without it the object is detached
+    if outcome.provisional and deleted is not None:
+        deleted([state])
+    else:
+        session.expunge(state.obj())
+
+
+def _make_clean(session: Session, state: InstanceState[Any]) -> None:
+    """Take the object off the list of modified ones, so that no flush looks at it again.
+
+    Inside a savepoint it stays there: that is how the savepoint's rollback knows to expire it.
+    """
+    if state.session is not None and not state.committed_state and not session.in_nested_transaction():
+        commit_all = getattr(state, "_commit_all", None)  # private: without it a flush only loads the key
+        if commit_all is not None:
+            commit_all(state.dict, session.identity_map)
+
+
+def _take_version(
+    obj: object, remembered: memory.Memory, script: Script, outcome: Outcome, last: Any
+) -> None:
+    """Advance the version only as far as the object can vouch for its other attributes."""
+    covers = script.verb == "save" and last is None
+    shown, in_step = advanced(script, outcome, last, covers=covers)
+    if shown is not None:
+        set_committed_value(obj, script.columns.version.key, shown)
+        remembered.version = shown
+    if not in_step:
+        remembered.lose_track(outcome, last if isinstance(last, int) else None)
