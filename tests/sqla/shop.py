@@ -22,9 +22,12 @@ __all__ = [
     "Device",
     "Doc",
     "Legacy",
+    "Member",
     "Order",
     "Parcel",
+    "Periodic",
     "Run",
+    "Schedule",
     "Seat",
     "Slot",
     "Ticket",
@@ -167,3 +170,35 @@ class CartLine(Base):
     cart_id: Mapped[int] = mapped_column(ForeignKey(Cart.id))
     sku: Mapped[str] = mapped_column(default="")
     cart: Mapped[Cart] = relationship(back_populates="lines")
+
+
+class Member(RecordVersionMixin, Base):
+    """An account that notes each login."""
+
+    __tablename__ = "member"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    username: Mapped[str] = mapped_column(default="")
+    last_login: Mapped[dt.datetime | None]
+
+
+class Schedule(Base):
+    """What a periodic task points at; the ORM empties the pointers when it is deleted."""
+
+    __tablename__ = "schedule"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    cron: Mapped[str] = mapped_column(default="")
+    tasks: Mapped[list[Periodic]] = relationship(back_populates="schedule")
+
+
+class Periodic(RecordVersionMixin, Base):
+    """A task that one process holds for hours."""
+
+    __tablename__ = "periodic"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    enabled: Mapped[bool] = mapped_column(default=True)
+    args: Mapped[str] = mapped_column(default="")
+    schedule_id: Mapped[int | None] = mapped_column(ForeignKey(Schedule.id))
+    schedule: Mapped[Schedule | None] = relationship(back_populates="tasks")

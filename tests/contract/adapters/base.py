@@ -30,6 +30,8 @@ class Api(ABC):
     models: SimpleNamespace
     #: sqlite, postgres or mariadb.
     database: str
+    #: sync or async.
+    colour: str
     #: The ways to call a by-key verb, and the one in use.
     doors: ClassVar[tuple[str, ...]] = ("function",)
     door: str

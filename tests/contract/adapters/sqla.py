@@ -38,6 +38,10 @@ class SqlaApi(Api):
         self.colour = colour
         self.door = door
         self.engines = engines(database)
+        self.level = LEVELS[database]
+        self.begins_with = {"sqlite": "BEGIN IMMEDIATE"}.get(
+            database
+        )  # the driver begins too late for a savepoint
         self.session: Any = None
 
     def drive(self, test: Coroutine[Any, Any, None]) -> None:
@@ -193,9 +197,9 @@ class SqlaApi(Api):
 
     def _begin(self, session: Session) -> None:
         session.commit()
-        connection = session.connection(execution_options={"isolation_level": LEVELS[self.database]})
-        if self.database == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins too late for a savepoint
+        connection = session.connection(execution_options={"isolation_level": self.level})
+        if self.begins_with is not None:
+            connection.exec_driver_sql(self.begins_with)
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
