@@ -3,13 +3,15 @@
     nox --list
     nox -s "grid(py3.13-django6.1)"
 
-The newest cell runs the whole suite, the others the core and contract suites. An interpreter that this
-machine does not have is skipped by name, and is an error with CI=true.
+The newest cell runs the whole suite, the others the core and contract suites. Besides, SQLAlchemy's own
+versioning tests run with our listeners at work in them. An interpreter that this machine does not have is
+skipped by name, and is an error with CI=true.
 """
 
 import os
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import nox
@@ -31,7 +33,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = os.environ.get("CI") == "true"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["grid", "lowest"]
+nox.options.sessions = ["grid", "lowest", "upstream"]
 
 
 def put_pyenv_on_path(versions: list[str]) -> None:
@@ -69,3 +71,26 @@ def lowest(session: nox.Session) -> None:
     """Run the core and contract suites on the lowest versions that pyproject.toml admits."""
     session.install("--resolution", "lowest-direct", "-e", ".[test]")
     session.run("python", "-m", "pytest", *CONTRACT_SUITES, *session.posargs)
+
+
+@nox.session(python=NEWEST[0])
+@nox.parametrize("sqlalchemy", sorted(set(SQLALCHEMY_WITH_DJANGO.values())))
+def upstream(session: nox.Session, sqlalchemy: str) -> None:
+    """Run SQLAlchemy's own versioning tests on classes that are ours."""
+    session.install("-e", ".[servers]", f"SQLAlchemy[asyncio]~={sqlalchemy}.0", "pytest>=8.3", "pip")
+    folder = source_of_sqlalchemy(session)
+    session.run("python", "-s", "tests/upstream/run.py", str(folder), *session.posargs)
+
+
+def source_of_sqlalchemy(session: nox.Session) -> Path:
+    """Return the unpacked source of the installed SQLAlchemy: its wheel comes without the tests."""
+    get_version = "from importlib.metadata import version; print(version('SQLAlchemy'))"
+    version = str(session.run("python", "-c", get_version, silent=True)).strip()
+    cache = Path(session.create_tmp()).resolve()
+    folder = cache / f"sqlalchemy-{version}"
+    if not folder.exists():
+        wanted = ("--no-deps", "--no-binary", "SQLAlchemy", f"SQLAlchemy=={version}")
+        session.run("python", "-m", "pip", "download", "-q", "--dest", str(cache), *wanted)
+        with tarfile.open(cache / f"{folder.name}.tar.gz") as archive:
+            archive.extractall(cache, filter="data")
+    return folder

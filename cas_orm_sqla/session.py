@@ -91,10 +91,12 @@ def _after_transaction_end(session: Session, transaction: SessionTransaction) ->
 
 
 def _refreshed(obj: Any, context: Any, attrs: Any) -> None:
-    columns = columns_of(type(obj))
     state = memory.state_of(obj)
     remembered = memory.recall(state)
-    if remembered is None or columns.version.key not in state.dict:
+    if remembered is None:
+        return
+    columns = columns_of(type(obj))
+    if columns.version.key not in state.dict:
         return
     if attrs is None or columns.version.key in attrs:
         remembered.reloaded()

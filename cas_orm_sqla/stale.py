@@ -61,7 +61,7 @@ def judged(session: Session, written: Written) -> StaleFlush:
     """Return the error of the first object whose row is not as the flush believed."""
     for state, columns in written:
         remembered = memory.recall(state)
-        if remembered is None or state.key is None:
+        if remembered is None or state.key is None or type(remembered.version) is not int:
             continue
         belief: AttributeBelief = Belief(remembered.version, remembered.generation)
         verdict, found = compare(session, columns, state.key[1], belief)
