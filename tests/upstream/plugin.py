@@ -172,9 +172,7 @@ def _unwrap_messages(item: Any) -> None:
     item.module.assert_raises_message = _assert_raises_message
 
 
-def _assert_raises_message(
-    error: type[Exception], message: str, call: Any, *args: Any, **options: Any
-) -> Any:
+def _assert_raises_message(error: type[Exception], message: str, call: Any, *args: Any, **kw: Any) -> Any:
     from sqlalchemy.testing import assertions
 
     def unwrapped() -> None:
