@@ -9,6 +9,7 @@ the end of a transaction without a commit ─▶ what was seen before it is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import event
@@ -22,6 +23,7 @@ from cas_orm_sqla.columns import Columns, columns_of
 from cas_orm_sqla.instance import pending, see
 
 _COMMITTED: Final = "cas_orm_committed"
+_CLASS: Final = attrgetter("class_")
 
 
 def watch(base: type[Any]) -> None:
@@ -31,6 +33,7 @@ def watch(base: type[Any]) -> None:
     event.listen(Session, "after_commit", _after_commit)
     event.listen(Session, "after_transaction_end", _after_transaction_end)
     event.listen(base, "refresh", _refreshed, propagate=True)
+    event.listen(base, "pickle", _pickled, propagate=True)
 
 
 def _ours(objects: Iterable[Any]) -> Iterator[tuple[InstanceState[Any], Columns]]:
@@ -62,14 +65,15 @@ def _after_commit(session: Session) -> None:
     session.info.setdefault(_COMMITTED, set()).add(transaction)
     if session.in_nested_transaction():
         return
-    kinds: dict[type[Any], Columns | None] = {}
-    for state in session.identity_map.all_states():
-        kind = state.class_
-        if kind not in kinds:
-            kinds[kind] = columns_of(kind) if hasattr(kind, "__cas_seen__") else None
-        columns = kinds[kind]
-        if columns is not None:
-            see(state, columns)
+    states = session.identity_map.all_states()
+    keys: dict[type[Any], memory.Keys] = {}
+    for class_ in set(map(_CLASS, states)):
+        if hasattr(class_, "__cas_seen__"):
+            columns = columns_of(class_)
+            generation = columns.generation
+            keys[class_] = columns.version.key, None if generation is None else generation.key
+    if keys:
+        memory.note(states, keys)
 
 
 def _after_transaction_end(session: Session, transaction: SessionTransaction) -> None:
@@ -101,6 +105,13 @@ def _refreshed(obj: Any, context: Any, attrs: Any) -> None:
     if attrs is None or columns.version.key in attrs:
         remembered.reloaded()
         see(state, columns)
+
+
+def _pickled(obj: Any, pickled: dict[str, Any]) -> None:
+    """Let an expired object's last-seen numbers go with it."""
+    state = memory.state_of(obj)
+    if memory.recall(state) is not None:
+        pickled["info"] = state.info
 
 
 def _guard(state: InstanceState[Any], columns: Columns) -> None:
