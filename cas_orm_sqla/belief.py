@@ -9,7 +9,6 @@ from sqlalchemy.sql.elements import (
     BinaryExpression,
     BindParameter,
     BooleanClauseList,
-    ClauseElement,
     ColumnClause,
     False_,
     Grouping,
@@ -23,7 +22,7 @@ from sqlalchemy.sql.visitors import iterate
 from cas_orm import InvalidExpectation
 from cas_orm.belief import Belief
 from cas_orm.values import ValueSet
-from cas_orm_sqla.kinds import compares_exactly, typed
+from cas_orm_sqla.kinds import compares_exactly, is_expression, typed
 from cas_orm_sqla.names import real_name, why_no_column
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def believable(columns: Columns, name: str) -> Attribute:
 
 
 def _typed(columns: Columns, attribute: Attribute, value: object) -> object:
-    if isinstance(value, ClauseElement) or hasattr(value, "__clause_element__"):
+    if is_expression(value):
         raise InvalidExpectation(f"{attribute.key}: a plain value is needed [cas-invalid-expectation]")
     try:
         return typed(attribute.column.type, value)

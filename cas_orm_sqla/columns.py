@@ -24,7 +24,7 @@ from cas_orm_sqla.parts import AnyColumn, AnyMapper, Attribute, Part, columns_in
 if TYPE_CHECKING:
     from cas_orm_sqla.statement import Shape
 
-__all__ = ["MARK", "Attribute", "Columns", "Part", "columns_of", "marked", "new_token"]
+__all__ = ["MARK", "Attribute", "Columns", "Part", "columns_for", "columns_of", "marked", "new_token"]
 
 #: The key in ``Column.info`` under which a column says which role it plays.
 MARK: Final = "cas_orm_role"
@@ -185,7 +185,11 @@ def columns_of(model: type[Any]) -> Columns:
     Raises:
         UnsupportedBackend: the class has no version column, or a generation in another table.
     """
-    mapper: AnyMapper = inspect(model)
+    return columns_for(inspect(model))
+
+
+def columns_for(mapper: AnyMapper) -> Columns:
+    """Return the roles of a mapper's columns; raises as `columns_of` does."""
     known = _KNOWN.get(mapper)
     if known is None:
         known = _KNOWN[mapper] = _work_out(mapper)

@@ -10,9 +10,9 @@ from sqlalchemy.orm.base import NO_VALUE
 
 from cas_orm import InvalidExpectation, MissingExpectation
 from cas_orm_sqla import memory
-from cas_orm_sqla.columns import Attribute, Columns, columns_of
+from cas_orm_sqla.columns import Attribute, Columns, columns_for
+from cas_orm_sqla.kinds import is_expression
 from cas_orm_sqla.names import parts_of
-from cas_orm_sqla.script import is_expression
 from cas_orm_sqla.seen import believed, pending, see, seen
 from cas_orm_sqla.winning import gone, take_over
 
@@ -42,7 +42,8 @@ def ready(session: Session, obj: object) -> tuple[InstanceState[Any], Columns]:
         MissingExpectation: the object was never stored, so there is no row to believe in.
         InvalidExpectation: the object belongs to another session.
     """
-    state, columns = memory.state_of(obj), columns_of(type(obj))
+    state = memory.state_of(obj)
+    columns = columns_for(state.manager.mapper)
     remembered = memory.recall(state)
     if remembered is not None:
         remembered.check_fence()
@@ -51,7 +52,8 @@ def ready(session: Session, obj: object) -> tuple[InstanceState[Any], Columns]:
             f"{columns.label}: an object that is being added has no row, and no version to compare "
             "[cas-no-expectation]"
         )
-    if state.session is not None and state.session is not session:
+    owner = state.session
+    if owner is not None and owner is not session:
         raise InvalidExpectation(
             f"{columns.label}: the object belongs to another session [cas-invalid-expectation]"
         )
@@ -69,13 +71,14 @@ def changes(
     if update_fields is None:
         _check_pending_key(state, columns)
         _check_pending_relationships(state, columns, columns.writable)
+        loaded, writable = state.dict, columns.writable
         values = {
-            key: state.dict[key]
-            for key in state.committed_state
-            if key in columns.writable
-            and key in state.dict
+            key: loaded[key]
+            for key, before in state.committed_state.items()
+            if key in writable
+            and key in loaded
             and key not in columns.unversioned
-            and _differs(state, columns.writable[key])
+            and _differs(writable[key], before, loaded[key])
         }
         return values, True
     named = [update_fields] if isinstance(update_fields, str) else update_fields
@@ -114,8 +117,7 @@ def _check_pending_key(state: InstanceState[Any], columns: Columns) -> None:
                 )
 
 
-def _differs(state: InstanceState[Any], attribute: Attribute) -> bool:
-    before, now = state.committed_state[attribute.key], state.dict[attribute.key]
+def _differs(attribute: Attribute, before: object, now: object) -> bool:
     if before is NO_VALUE or is_expression(now):
         return True
     return not attribute.column.type.compare_values(before, now)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import types
+from sqlalchemy.sql.elements import ClauseElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 Kind: TypeAlias = TypeEngine[Any]
@@ -28,6 +29,19 @@ TAKES: Final[tuple[tuple[tuple[type[Kind], ...], tuple[type, ...]], ...]] = (
 )
 #: Subclasses that are something else than their bases.
 NOT_TAKEN: Final = {int: bool, datetime.date: datetime.datetime}
+
+
+#: Python types that are no SQL, told at a glance.
+PLAIN: Final = frozenset(
+    {str, int, bool, float, bytes, decimal.Decimal, datetime.datetime, uuid.UUID, dict, list, type(None)}
+)
+
+
+def is_expression(value: object) -> bool:
+    """Tell whether a value is SQL, so that only the database knows the result."""
+    if type(value) in PLAIN:
+        return False
+    return isinstance(value, ClauseElement) or hasattr(value, "__clause_element__")
 
 
 def compares_exactly(kind: Kind) -> bool:
@@ -65,10 +79,14 @@ def typed(kind: Kind, value: object) -> object:
     if isinstance(kind, types.Integer) and isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("takes numbers of 64 bits")
     expected = _takes(kind)
-    wrong = [NOT_TAKEN[t] for t in expected if t in NOT_TAKEN]
-    if expected and (not isinstance(value, expected) or isinstance(value, tuple(wrong))):
+    if expected and type(value) not in expected and not _fits(value, expected):
         raise ValueError(f"takes {' or '.join(t.__name__ for t in expected)}, not {type(value).__name__}")
     return value
+
+
+def _fits(value: object, expected: tuple[type, ...]) -> bool:
+    wrong = tuple(NOT_TAKEN[t] for t in expected if t in NOT_TAKEN)
+    return isinstance(value, expected) and not isinstance(value, wrong)
 
 
 def _takes(kind: Kind) -> tuple[type, ...]:

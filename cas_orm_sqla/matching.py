@@ -18,8 +18,8 @@ BELIEF: Final = "cas_believed_"
 def matches(columns: Columns, part: Part, belief: AttributeBelief | None) -> ColumnElement[bool]:
     """Return the condition on one table's row; the belief stands in that of the version's own table."""
     keys = [
-        a.column == bindparam(f"{KEY}{i}", type_=a.column.type, required=True)
-        for i, a in enumerate(part.keys)
+        a.column == bindparam(name, type_=a.column.type, required=True)
+        for name, a in zip(key_params(part), part.keys, strict=True)
     ]
     if belief is None:
         return and_(*keys)
@@ -55,6 +55,11 @@ def _condition(column: Any, operator: str, params: list[Any]) -> ColumnElement[b
     return or_(listed, column.is_(None)) if null else listed
 
 
+def key_params(part: Part) -> tuple[str, ...]:
+    """Name the parameters of a table's primary key, in its order."""
+    return tuple(f"{KEY}{i}" for i in range(len(part.keys)))
+
+
 def belief_params(belief: AttributeBelief) -> dict[str, object]:
     """Return the values to bind to the belief's conditions."""
     params: dict[str, object] = {}
@@ -62,6 +67,7 @@ def belief_params(belief: AttributeBelief) -> dict[str, object]:
         params[f"{BELIEF}version"] = belief.version
     if belief.generation is not None:
         params[f"{BELIEF}generation"] = belief.generation
-    for position, (_, value) in enumerate(belief.bound()):
-        params[f"{BELIEF}{position}"] = value
+    if belief.columns:
+        for position, (_, value) in enumerate(belief.bound()):
+            params[f"{BELIEF}{position}"] = value
     return params

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from sqlalchemy import inspect
 from sqlalchemy.orm import InstanceState, Session, SessionTransaction
+from sqlalchemy.orm.attributes import instance_state
 
 from cas_orm import Outcome
 from cas_orm import memory as core
@@ -57,9 +57,8 @@ Keys = tuple[str, str | None]
 
 
 def state_of(obj: object) -> InstanceState[Any]:
-    """Return the ORM's state of an object."""
-    state: InstanceState[Any] = inspect(obj)
-    return state
+    """Return the ORM's state of an object that is mapped."""
+    return instance_state(obj)
 
 
 def note(states: Iterable[Any], keys: Mapping[type[Any], Keys]) -> None:
@@ -107,9 +106,10 @@ def mark(session: Session, state: InstanceState[Any]) -> Mark | None:
         return None
     marks: dict[SessionTransaction, Marks] = session.info.setdefault(_MARKS, {})
     of_transaction = marks.setdefault(transaction, {})
-    if state not in of_transaction:
-        of_transaction[state] = Mark(remember(state))
-    return of_transaction[state]
+    made = of_transaction.get(state)
+    if made is None:
+        made = of_transaction[state] = Mark(remember(state))
+    return made
 
 
 def take_marks(session: Session, transaction: SessionTransaction) -> Marks:

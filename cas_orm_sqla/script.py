@@ -7,20 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Dialect
-from sqlalchemy.sql.elements import ClauseElement
 
 from cas_orm import script as core
 from cas_orm_sqla.belief import AttributeBelief
 from cas_orm_sqla.columns import Attribute, Columns
-from cas_orm_sqla.statement import (
-    KEY,
-    SET,
-    Rises,
-    Statement,
-    belief_params,
-    delete_shape,
-    update_shape,
-)
+from cas_orm_sqla.kinds import is_expression
+from cas_orm_sqla.statement import SET, Rises, Statement, belief_params, delete_shape, update_shape
 
 #: Shapes kept per mapper; reached only by code that invents new attribute sets.
 MOST_SHAPES: Final = 512
@@ -42,11 +34,6 @@ class Script(core.Script[Columns, Attribute]):
     def unseen(self) -> list[str]:
         """Attributes whose new values only the database knows."""
         return [name for statement, _ in self.steps for name in statement.unseen]
-
-
-def is_expression(value: object) -> bool:
-    """Tell whether a value is SQL, so that only the database knows the result."""
-    return isinstance(value, ClauseElement) or hasattr(value, "__clause_element__")
 
 
 def update_script(
@@ -75,12 +62,12 @@ def update_script(
         token: the write token to leave in the row.
     """
     computed = {name: value for name, value in values.items() if is_expression(value)}
-    rises = Rises(bumps, hands_over, token is not None)
-    names = tuple(name for name in values if name not in computed)
-    shape_key = (dialect, rises, belief.shape(), names)
+    names = tuple([name for name in values if name not in computed])
+    shape_key = (dialect, bumps, hands_over, token is not None, belief.shape(), names)
     kept = not computed and belief.where is None
     shape = columns.shapes.get(shape_key) if kept else None
     if shape is None:
+        rises = Rises(bumps, hands_over, token is not None)
         shape = update_shape(columns, dialect, names, computed, belief, rises)
         if kept:
             if len(columns.shapes) >= MOST_SHAPES:
@@ -88,10 +75,10 @@ def update_script(
             columns.shapes[shape_key] = shape
     steps = []
     for statement in shape:
-        params = {SET + name: values[name] for name in statement.names}
-        params |= {f"{KEY}{i}": part for i, part in enumerate(identity)}
+        params = {param: values[name] for param, name in statement.binds}
+        params.update(zip(statement.keys, identity, strict=True))
         if statement.part is columns.owner:
-            params |= belief_params(belief)
+            params.update(belief_params(belief))
             if token is not None and columns.token is not None:
                 params[SET + columns.token.key] = token
         steps.append((statement, params))
@@ -111,8 +98,10 @@ def update_script(
 
 def delete_script(columns: Columns, identity: tuple[Any, ...], belief: AttributeBelief) -> Script:
     """Make a delete of one row ready, for mappers whose ORM has nothing to cascade to."""
-    params = {f"{KEY}{i}": part for i, part in enumerate(identity)} | belief_params(belief)
-    steps = [(statement, params) for statement in delete_shape(columns, belief)]
+    steps = []
+    for statement in delete_shape(columns, belief):
+        params = dict(zip(statement.keys, identity, strict=True))
+        steps.append((statement, params | belief_params(belief)))
     return Script(columns, shown(identity), belief, "delete", {}, identity=identity, steps=steps)
 
 

@@ -64,13 +64,14 @@ def pending(state: InstanceState[Any], key: str) -> bool:
 
 def number(state: InstanceState[Any], attribute: Attribute, role: str) -> Any:
     """Return the version or generation as last seen, the attribute itself or what is remembered of it."""
-    if pending(state, attribute.key):
+    key = attribute.key
+    if pending(state, key):
         raise InvalidExpectation(
-            f"{attribute.key} is written by the library alone; name another one in expect= "
-            "[cas-invalid-expectation]"
+            f"{key} is written by the library alone; name another one in expect= [cas-invalid-expectation]"
         )
-    if attribute.key in state.dict:
-        return state.dict[attribute.key]
+    loaded = state.dict
+    if key in loaded:
+        return loaded[key]
     remembered = memory.recall(state)
     if remembered is None:
         return None

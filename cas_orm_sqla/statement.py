@@ -15,9 +15,9 @@ from sqlalchemy import Delete, Dialect, Update, bindparam, delete, func, update
 
 from cas_orm_sqla.belief import AttributeBelief
 from cas_orm_sqla.columns import Attribute, Columns, Part
-from cas_orm_sqla.matching import KEY, belief_params, matches
+from cas_orm_sqla.matching import belief_params, key_params, matches
 
-__all__ = ["KEY", "SET", "Rises", "Shape", "Statement", "belief_params", "delete_shape", "update_shape"]
+__all__ = ["SET", "Rises", "Shape", "Statement", "belief_params", "delete_shape", "update_shape"]
 
 #: Parameters are named apart from the columns, whose names SQLAlchemy keeps for itself.
 SET: Final = "cas_set_"
@@ -36,14 +36,16 @@ class Statement:
     """One statement of a shape.
 
     Attributes:
-        names: the attributes that are assigned a bound value, in this table.
+        keys: the parameters of the primary key, in its order.
+        binds: the parameters that are assigned, each with the attribute whose value it takes.
         unseen: attributes whose new values only the database knows.
         returning: the attributes that it hands back, in order.
     """
 
     sql: Update | Delete
     part: Part
-    names: tuple[str, ...] = ()
+    keys: tuple[str, ...]
+    binds: tuple[tuple[str, str], ...] = ()
     unseen: tuple[str, ...] = ()
     returning: tuple[str, ...] = ()
 
@@ -99,15 +101,16 @@ def update_shape(
         if answers and returns_rows(dialect, part):
             returning = tuple(answers)
             sql = sql.returning(*(_column(columns, part, key) for key in answers))
-        bound = tuple(a.key for a in part.attributes if a.key in names and a.key not in computed)
-        statements.append(Statement(sql, part, bound, tuple(unseen), returning))
+        bound = [a.key for a in part.attributes if a.key in names and a.key not in computed]
+        binds = tuple((SET + key, key) for key in bound)
+        statements.append(Statement(sql, part, key_params(part), binds, tuple(unseen), returning))
     return tuple(statements)
 
 
 def delete_shape(columns: Columns, belief: AttributeBelief) -> Shape:
     """Lay out a delete of one row of one table."""
     part = columns.owner
-    return (Statement(delete(part.table).where(matches(columns, part, belief)), part),)
+    return (Statement(delete(part.table).where(matches(columns, part, belief)), part, key_params(part)),)
 
 
 def _changed(columns: Columns, part: Part) -> list[Attribute]:

@@ -37,14 +37,16 @@ def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> N
     _take_version(obj, remembered, script, outcome, last)
     _make_clean(session, state)
     if made is not None:
-        made.keys |= {*script.values, *script.answered, *lost, *columns.roles}
+        made.keys.update(script.values, script.answered, lost, columns.roles)
 
 
 def _known(script: Script) -> dict[str, Any]:
     """Return the new values: what was sent, and what the database has handed back."""
-    unseen = set(script.unseen)
-    sent = {key: value for key, value in script.values.items() if key not in unseen}
-    return sent | script.answered
+    known = dict(script.values)
+    for key in script.unseen:
+        known.pop(key, None)
+    known.update(script.answered)
+    return known
 
 
 def _lost(state: InstanceState[Any], script: Script) -> list[str]:
@@ -56,13 +58,17 @@ def _lost(state: InstanceState[Any], script: Script) -> list[str]:
 def _assign(state: InstanceState[Any], obj: object, columns: Columns, values: Mapping[str, Any]) -> None:
     """Give the object new values as a refresh would, so that mutable types and composites hear of them."""
     replaced = []
+    loaded, changed, expired = state.dict, state.committed_state, state.expired_attributes
     for key, value in values.items():
         if key == columns.version.key:
             continue
         if value is JSON.NULL:
             value = None
-        if state.dict.get(key, NO_VALUE) is not value:
+        if loaded.get(key, NO_VALUE) is not value:
             replaced.append(key)
+        elif key in changed and key not in expired:  # the object has it already: it is a change no more
+            del changed[key]
+            continue
         set_committed_value(obj, key, value)
     if replaced:
         state.manager.dispatch.refresh(state, None, replaced)
