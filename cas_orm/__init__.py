@@ -20,6 +20,7 @@ from cas_orm.errors import (
 )
 from cas_orm.expect import Expect
 from cas_orm.outcome import Outcome, Verdict, judge
+from cas_orm.retry import RetryPolicy
 from cas_orm.values import UNSET, not_one_of, one_of
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Outcome",
     "RecordMissing",
     "RetriesExhausted",
+    "RetryPolicy",
     "Superseded",
     "TransientConflict",
     "UnknownOutcome",

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
         CasManager,
         CasQuerySet,
     )
+    from cas_orm_django.retry import (
+        aretry_on_conflict,
+        retry_on_conflict,
+        retrying,
+    )
     from cas_orm_django.settling import (
         asettle,
         settle,
@@ -49,6 +54,7 @@ __all__ = [
     "WriteTokenMixin",
     "adelete_if_current",
     "anew_generation_if_current",
+    "aretry_on_conflict",
     "asettle",
     "atry_delete_if_current",
     "atry_new_generation_if_current",
@@ -56,6 +62,8 @@ __all__ = [
     "aupdate_if_current",
     "delete_if_current",
     "new_generation_if_current",
+    "retry_on_conflict",
+    "retrying",
     "settle",
     "try_delete_if_current",
     "try_new_generation_if_current",
@@ -66,6 +74,7 @@ __all__ = [
 _ROOMS = {
     "mixins": ("CasMixin", "CasVerbsMixin", "RecordVersionMixin", "RunSeqMixin", "WriteTokenMixin"),
     "query": ("CasManager", "CasQuerySet"),
+    "retry": ("aretry_on_conflict", "retry_on_conflict", "retrying"),
     "settling": ("asettle", "settle"),
 }
 

@@ -22,7 +22,7 @@ def own_transaction(alias: str) -> Iterator[None]:
     """Open a transaction of the library's own, or a savepoint inside the caller's."""
     with ExitStack() as stack:
         _begin_by_hand(connections[alias])
-        with _begins_immediate(connections[alias]):
+        with begins_immediate(connections[alias]):
             stack.enter_context(transaction.atomic(using=alias))
         yield
 
@@ -37,7 +37,7 @@ def _begin_by_hand(connection: BaseDatabaseWrapper) -> None:
 
 
 @contextmanager
-def _begins_immediate(connection: BaseDatabaseWrapper) -> Iterator[None]:
+def begins_immediate(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Let SQLite take its write lock at BEGIN, where it can still wait for a rival (ADR 0019)."""
     if connection.vendor != "sqlite":
         yield

@@ -16,8 +16,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def hop(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Return ``ax`` for ``x``.
+def hop(verb: Callable[P, R], *, whole: bool = False) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return ``ax`` for ``x``; with `whole`, for a unit of work that is stored, or not, together.
 
     A cancelled await stays a CancelledError; its ``cas_unknown`` is the `UnknownOutcome` of the
     statement that the thread may still be executing.
@@ -25,7 +25,7 @@ def hop(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
     @wraps(verb)
     async def twin(*args: P.args, **kwargs: P.kwargs) -> R:
-        watch = Watch()
+        watch = Watch(whole=whole)
 
         def shown() -> R:
             with watched(watch):

@@ -19,7 +19,7 @@ from django.db.models.sql import UpdateQuery
 from django.db.utils import Error
 
 from cas_orm import Outcome, UnsupportedBackend, Verdict
-from cas_orm.watch import about_to_send
+from cas_orm.watch import about_to_send, has_won
 from cas_orm_django import memory
 from cas_orm_django.diagnose import diagnose
 from cas_orm_django.engine_errors import translated
@@ -67,6 +67,7 @@ def attempt(
     if not send(connection, script, provisional):
         return refused(connection, script, provisional)
     outcome = script.won(provisional=provisional)
+    has_won(script)
     if provisional:
         memory.fate_of(connection)
     if take_over is not None:

@@ -17,6 +17,7 @@ from cas_orm_sqla.mixins import (
     WriteTokenDataclassMixin,
     WriteTokenMixin,
 )
+from cas_orm_sqla.retry import aretry_on_conflict, retry_on_conflict
 from cas_orm_sqla.settling import asettle, settle
 from cas_orm_sqla.verbs import (
     adelete_if_current,
@@ -47,6 +48,7 @@ __all__ = [
     "WriteTokenMixin",
     "adelete_if_current",
     "anew_generation_if_current",
+    "aretry_on_conflict",
     "asettle",
     "atry_delete_if_current",
     "atry_new_generation_if_current",
@@ -55,6 +57,7 @@ __all__ = [
     "delete_if_current",
     "guard",
     "new_generation_if_current",
+    "retry_on_conflict",
     "settle",
     "try_delete_if_current",
     "try_new_generation_if_current",

@@ -18,8 +18,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from cas_orm import Outcome, UnsupportedBackend
-from cas_orm.watch import about_to_send
+from cas_orm import Outcome, TransientConflict, UnsupportedBackend
+from cas_orm.watch import about_to_send, has_died, has_won
 from cas_orm_sqla import hooks
 from cas_orm_sqla.capabilities import check_can_count, commits_itself
 from cas_orm_sqla.columns import Columns
@@ -62,6 +62,7 @@ def run(
     except DBAPIError as error:
         raise_translated(session, connection, script, error, provisional)
     outcome = script.won(provisional=provisional)
+    has_won(script)
     if take_over is not None:
         take_over(outcome)
     if on_won is not None:
@@ -131,4 +132,6 @@ def raise_translated(
     translation = translated(session, vendor, error, script, in_transaction=provisional)
     if translation is error:
         raise error
+    if isinstance(translation, TransientConflict) and translation.transaction == "dead":
+        has_died(translation)
     raise translation from error
