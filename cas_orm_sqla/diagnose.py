@@ -39,7 +39,7 @@ def diagnose(
     if columns.generation is not None:
         roles["run_seq"] = columns.generation.column
     selected = {**roles, **{name: attribute.column for name, attribute, _ in belief.columns}}
-    query: Select[Any] = select(*selected.values())
+    query: Select[Any] = select(*selected.values()).where(*columns.discriminated)
     if belief.where is not None:
         query = query.add_columns(case((belief.where, 1), else_=0))
     if len(columns.parts) > 1:
