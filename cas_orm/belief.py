@@ -27,12 +27,14 @@ class Belief(Generic[F]):
         generation: the believed generation, or None.
         columns: name, the ORM's field, and what is believed of it.
         where: the caller's own condition, in the ORM's terms.
+        budget: name and field of a column, and the number that it must be below.
     """
 
     version: int | None = None
     generation: int | None = None
     columns: Sequence[tuple[str, F, object]] = ()
     where: Any = None
+    budget: tuple[str, F, int] | None = None
 
     def numbers(self) -> dict[str, int]:
         """Return the believed numbers by role."""
@@ -59,10 +61,14 @@ class Belief(Generic[F]):
 
     def shape(self) -> tuple[Hashable, ...]:
         """Return what the belief adds to the key of a kept statement."""
-        numbers = (self.version is not None, self.generation is not None)
+        numbers = (self.version is not None, self.generation is not None, self.budget is not None)
         if not self.columns:
             return numbers
         return (*numbers, *((name, *comparison(value)) for name, _, value in self.columns))
+
+    def limit(self) -> tuple[str, int] | None:
+        """Return the budget as the value that `judge` takes."""
+        return None if self.budget is None else (self.budget[0], self.budget[2])
 
     def bound(self) -> Iterator[tuple[F, object]]:
         """Yield the values of the columns that become parameters, in the order of the conditions."""

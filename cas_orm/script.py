@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from cas_orm.belief import Belief
 from cas_orm.engine import Fault
@@ -53,6 +53,7 @@ class Script(Generic[C, F]):
         bumps: whether the version rises by one.
         hands_over: whether the generation rises by one.
         token: the write token that the statement carries, if the model has one.
+        target: values that the row may have already, as a success; by attribute name.
         after: what the ORM does in the same transaction once the row is won (a cascading delete).
         answered: what the database handed back, by attribute name.
     """
@@ -65,6 +66,7 @@ class Script(Generic[C, F]):
     bumps: bool = False
     hands_over: bool = False
     token: bytes | None = None
+    target: Mapping[str, object] | None = None
     after: Callable[[], object] | None = None
     answered: dict[str, Any] = field(default_factory=dict)
 
@@ -95,7 +97,10 @@ class Script(Generic[C, F]):
     def refused(
         self, verdict: Verdict, found: Mapping[str, object] | None, *, provisional: bool = False
     ) -> Outcome:
-        """Describe a refusal: the verdict, and what the diagnosing read found."""
+        """Describe what was not written: the verdict, and what the diagnosing read found."""
+        numbers = {}
+        if verdict is Verdict.ALREADY_APPLIED and found is not None:
+            numbers = {role: found[role] for role in ("record_version", "run_seq") if role in found}
         return Outcome(
             verdict,
             self.columns.label,
@@ -104,6 +109,7 @@ class Script(Generic[C, F]):
             None if found is None else Facts(found),
             provisional=provisional,
             verb=self.verb,
+            **cast(dict[str, Any], numbers),
         )
 
     def engine_error(self, fault: Fault, *, in_transaction: bool) -> TransientConflict | UnknownOutcome:

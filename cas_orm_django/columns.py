@@ -14,6 +14,7 @@ from django.db import models
 
 from cas_orm import Expect, InvalidExpectation
 from cas_orm.belief import resolve
+from cas_orm.lifecycle import Lifecycle
 from cas_orm_django import overrides
 from cas_orm_django.belief import FieldBelief, Where, clean_where, condition
 from cas_orm_django.listeners import Listeners
@@ -113,6 +114,11 @@ class Columns:
         """The largest number that the generation's column holds; None when there is none."""
         return None if self.generation is None else maximum_of(self.generation)
 
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        """The states of a job, from the class's options; InvalidExpectation when it is not one."""
+        return Lifecycle.of(self.model, self.label)
+
     def belief(
         self, expect: Expect | None, where: Where | None, seen: FieldBelief | None = None
     ) -> FieldBelief:
@@ -142,7 +148,8 @@ class Columns:
     @cached_property
     def identity(self) -> tuple[str, ...]:
         """Attributes that say which row, and which state of it, an object stands for."""
-        roles = (self.version, self.generation, self.token)
+        job = [self.by_attname["state"]] if hasattr(self.model, "cas_transitions") else []
+        roles = (self.version, self.generation, self.token, *job)
         keys = [key for table in self.tables for key in table.keys]
         links = [link for table in self.tables for link in table.model._meta.parents.values() if link]
         return tuple(dict.fromkeys(f.attname for f in (*keys, *links, *roles) if f is not None))

@@ -10,38 +10,40 @@ from django.db.models import BooleanField, Case, QuerySet, Value, When
 
 from cas_orm import Verdict, judge
 from cas_orm_django.belief import FieldBelief
-from cas_orm_django.columns import Columns
+from cas_orm_django.script import Script
 from cas_orm_django.statement import ALWAYS, NEVER, compiled_where
 from cas_orm_django.transactions import in_transaction
 
 _WHERE_HOLDS: Final = "cas_where_holds"
 
 
-def diagnose(
-    columns: Columns, alias: str, key: Any, belief: FieldBelief
-) -> tuple[Verdict, dict[str, object] | None]:
+def diagnose(script: Script) -> tuple[Verdict, dict[str, object] | None]:
     """Read the row again, from the database that was written to, and judge.
 
     Returns:
         The verdict, and what was found by role and column name; None when the row is gone, or when the
         read cannot be trusted to be newer than the belief.
     """
-    connection = connections[alias]
-    found, where_holds = _read(columns, connection, key, belief)
+    connection, belief = connections[script.alias], script.belief
+    found, where_holds = _read(script, connection)
     if found is not None and _is_old_snapshot(connection, found, belief):
         return Verdict.UNDIAGNOSED, None
-    verdict = judge(belief.expect(), found, where_holds=where_holds)
+    verdict = judge(
+        belief.expect(), found, target=script.target, budget=belief.limit(), where_holds=where_holds
+    )
     return verdict, None if verdict is Verdict.UNDIAGNOSED else found
 
 
-def _read(
-    columns: Columns, connection: BaseDatabaseWrapper, key: Any, belief: FieldBelief
-) -> tuple[dict[str, object] | None, bool | None]:
+def _read(script: Script, connection: BaseDatabaseWrapper) -> tuple[dict[str, object] | None, bool | None]:
+    columns, belief = script.columns, script.belief
     names = {"record_version": columns.version.attname}
     if columns.generation is not None:
         names["run_seq"] = columns.generation.attname
     names |= {name: name for name, _, _ in belief.columns}
-    rows: QuerySet[Any] = QuerySet(columns.model, using=connection.alias).filter(pk=key)
+    names |= {name: name for name in script.target or ()}
+    if belief.budget is not None:
+        names[belief.budget[0]] = belief.budget[0]
+    rows: QuerySet[Any] = QuerySet(columns.model, using=connection.alias).filter(pk=script.key)
     constant = {NEVER: False, ALWAYS: True}.get(
         compiled_where(connection.alias, columns.owner.model, belief.where)[0]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import models, router
+from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
@@ -101,6 +101,20 @@ def take_over(
     obj._state.adding = False
     if before is not None:
         memory.mark_won(obj, connection, before)
+
+
+def take_found(obj: models.Model, script: Script, outcome: Outcome) -> None:
+    """Take over what was applied before: the values that the verb was to reach, and the version."""
+    columns, found = script.columns, outcome.actual or {}
+    before = memory.Snapshot(obj, columns.identity)
+    for name in script.target or ():
+        setattr(obj, name, found[name])
+    seen, version = obj.__dict__.get(columns.version.attname, ABSENT), outcome.record_version
+    obj.__dict__[columns.version.attname] = version
+    if isinstance(seen, int) and version not in (seen, seen + script.bumps):
+        memory.remember(obj).lose_track(outcome, seen)
+    if outcome.provisional:
+        memory.mark_won(obj, connections[script.alias], before)
 
 
 def _take_version(obj: models.Model, script: Script, outcome: Outcome) -> None:

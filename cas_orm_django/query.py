@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from django.db import connections, models
 from django.db.models import F
 from django.db.models.constants import LOOKUP_SEP
 
-from cas_orm import Expect, InvalidExpectation, Outcome, Verdict
-from cas_orm.twins import raising, writes
-from cas_orm_django import guard, memory, verbs
-from cas_orm_django.belief import Where
+from cas_orm import InvalidExpectation, Outcome, Verdict
+from cas_orm_django import guard, lifecycle, memory, verbs
 from cas_orm_django.columns import Columns, columns_of
 from cas_orm_django.transactions import own_transaction
-from cas_orm_django.twins import hop
-from cas_orm_django.write import OnWon
 
 __all__ = ["CasManager", "CasQuerySet"]
 
@@ -199,67 +196,66 @@ else:
     _Manager = models.Manager.from_queryset(CasQuerySet)
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _of_model(verb: Callable[Concatenate[type[models.Model], P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a verb by key as a method of the model's manager, in the manager's database."""
+
+    @wraps(verb)
+    def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs.get("using") is None:
+            kwargs["using"] = self._db
+        return verb(self.model, *args, **kwargs)
+
+    method.alters_data = True  # type: ignore[attr-defined]  # as Django marks save() and delete()
+    method.__doc__ = f"Call `cas_orm_django.{verb.__name__}` for this model."
+    return cast(Callable[Concatenate[Any, P], R], method)
+
+
 class CasManager(_Manager[M]):
     """The manager of CAS models: querysets that bump, and the verbs by key.
 
     A manager's own filters do not narrow the verbs: they write the row that the key names.
     """
 
-    @writes
-    def try_update_if_current(
-        self,
-        key: object,
-        *,
-        expect: Expect,
-        set: Mapping[str, object],
-        where: Where | None = None,
-        on_won: OnWon | None = None,
-        using: str | None = None,
-    ) -> Outcome:
-        """Call `cas_orm_django.try_update_if_current` for this model."""
-        return verbs.try_update_if_current(
-            self.model, key, expect=expect, set=set, where=where, on_won=on_won, using=using or self._db
-        )
+    try_update_if_current = _of_model(verbs.try_update_if_current)
+    update_if_current = _of_model(verbs.update_if_current)
+    aupdate_if_current = _of_model(verbs.aupdate_if_current)
+    atry_update_if_current = _of_model(verbs.atry_update_if_current)
 
-    update_if_current = raising(try_update_if_current)
-    aupdate_if_current = hop(update_if_current)
-    atry_update_if_current = hop(try_update_if_current)
+    try_new_generation_if_current = _of_model(verbs.try_new_generation_if_current)
+    new_generation_if_current = _of_model(verbs.new_generation_if_current)
+    anew_generation_if_current = _of_model(verbs.anew_generation_if_current)
+    atry_new_generation_if_current = _of_model(verbs.atry_new_generation_if_current)
 
-    @writes
-    def try_new_generation_if_current(
-        self,
-        key: object,
-        *,
-        expect: Expect,
-        set: Mapping[str, object] | None = None,
-        where: Where | None = None,
-        on_won: OnWon | None = None,
-        using: str | None = None,
-    ) -> Outcome:
-        """Call `cas_orm_django.try_new_generation_if_current` for this model."""
-        return verbs.try_new_generation_if_current(
-            self.model, key, expect=expect, set=set, where=where, on_won=on_won, using=using or self._db
-        )
+    try_delete_if_current = _of_model(verbs.try_delete_if_current)
+    delete_if_current = _of_model(verbs.delete_if_current)
+    adelete_if_current = _of_model(verbs.adelete_if_current)
+    atry_delete_if_current = _of_model(verbs.atry_delete_if_current)
 
-    new_generation_if_current = raising(try_new_generation_if_current)
-    anew_generation_if_current = hop(new_generation_if_current)
-    atry_new_generation_if_current = hop(try_new_generation_if_current)
+    try_start_if_current = _of_model(lifecycle.try_start_if_current)
+    start_if_current = _of_model(lifecycle.start_if_current)
+    astart_if_current = _of_model(lifecycle.astart_if_current)
+    atry_start_if_current = _of_model(lifecycle.atry_start_if_current)
 
-    @writes
-    def try_delete_if_current(
-        self,
-        key: object,
-        *,
-        expect: Expect,
-        where: Where | None = None,
-        on_won: OnWon | None = None,
-        using: str | None = None,
-    ) -> Outcome:
-        """Call `cas_orm_django.try_delete_if_current` for this model."""
-        return verbs.try_delete_if_current(
-            self.model, key, expect=expect, where=where, on_won=on_won, using=using or self._db
-        )
+    try_save_status_if_current = _of_model(lifecycle.try_save_status_if_current)
+    save_status_if_current = _of_model(lifecycle.save_status_if_current)
+    asave_status_if_current = _of_model(lifecycle.asave_status_if_current)
+    atry_save_status_if_current = _of_model(lifecycle.atry_save_status_if_current)
 
-    delete_if_current = raising(try_delete_if_current)
-    adelete_if_current = hop(delete_if_current)
-    atry_delete_if_current = hop(try_delete_if_current)
+    try_finish_if_current = _of_model(lifecycle.try_finish_if_current)
+    finish_if_current = _of_model(lifecycle.finish_if_current)
+    afinish_if_current = _of_model(lifecycle.afinish_if_current)
+    atry_finish_if_current = _of_model(lifecycle.atry_finish_if_current)
+
+    try_heartbeat_if_current = _of_model(lifecycle.try_heartbeat_if_current)
+    heartbeat_if_current = _of_model(lifecycle.heartbeat_if_current)
+    aheartbeat_if_current = _of_model(lifecycle.aheartbeat_if_current)
+    atry_heartbeat_if_current = _of_model(lifecycle.atry_heartbeat_if_current)
+
+    try_requeue_if_current = _of_model(lifecycle.try_requeue_if_current)
+    requeue_if_current = _of_model(lifecycle.requeue_if_current)
+    arequeue_if_current = _of_model(lifecycle.arequeue_if_current)
+    atry_requeue_if_current = _of_model(lifecycle.atry_requeue_if_current)

@@ -74,7 +74,7 @@ def _judge(unknown: UnknownOutcome, script: Script, *, pickled: bool) -> Outcome
         row = None if found is None else [name and found[name] for name in names]
         settled = by_token(unknown, script, row, pickled=pickled)
         if settled is None:
-            settled = script.refused(*diagnose(columns, alias, unknown.key, script.belief))
+            settled = script.refused(*diagnose(script))
     return settled
 
 

@@ -113,6 +113,8 @@ def conditions_of(columns: Columns, belief: FieldBelief) -> list[Condition]:
     if belief.generation is not None and columns.generation is not None:
         conditions.append((columns.generation, "=", 1))
     conditions.extend((field, *comparison(value)) for _, field, value in belief.columns)
+    if belief.budget is not None:
+        conditions.append((belief.budget[1], "<", 1))
     return conditions
 
 
@@ -126,6 +128,8 @@ def belief_params(connection: BaseDatabaseWrapper, belief: FieldBelief) -> list[
             else field.get_db_prep_value(value, connection)
             for field, value in belief.bound()
         ]
+    if belief.budget is not None:
+        params.append(belief.budget[2])
     return params
 
 
@@ -148,8 +152,8 @@ def _where(connection: BaseDatabaseWrapper, table: Table, conditions: Sequence[C
 
 def _condition(column: str, operator: str, count: int) -> str:
     """Spell one comparison with two-valued logic: ``not in or null`` keeps the rows that are NULL."""
-    if operator == "=":
-        return f"{column} = %s"
+    if operator in ("=", "<"):
+        return f"{column} {operator} %s"
     if operator == "null":
         return f"{column} IS NULL"
     name, _, null = operator.partition(" or ")

@@ -37,7 +37,7 @@ def run(
 ) -> Outcome:
     """Write, bring the object in step, and call the hook."""
     outcome = attempt(connection, script, on_won, take_over)
-    if outcome:
+    if outcome.verdict is Verdict.WON:
         call_on_won(outcome, on_won, script.alias)
     return outcome
 
@@ -163,7 +163,7 @@ def _converted(script: Script, step: Step, row: Sequence[object]) -> Sequence[ob
 def refused(connection: BaseDatabaseWrapper, script: Script, provisional: bool) -> Outcome:
     """Find out why no row matched."""
     try:
-        verdict, found = diagnose(script.columns, script.alias, script.key, script.belief)
+        verdict, found = diagnose(script)
         if verdict is Verdict.UNDIAGNOSED and len(script.steps) > 1 and _lacks_a_row(script):
             verdict, found = Verdict.MISSING, None
     except Error as error:

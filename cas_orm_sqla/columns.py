@@ -14,21 +14,13 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Column, inspect
 from sqlalchemy.orm import RelationshipDirection
-from sqlalchemy.sql import ColumnElement, sqltypes
+from sqlalchemy.sql import sqltypes
 
 from cas_orm import InvalidExpectation, UnsupportedBackend
+from cas_orm.lifecycle import Lifecycle
 from cas_orm_sqla.belief import condition
 from cas_orm_sqla.names import real_name, why_no_column
-from cas_orm_sqla.parts import (
-    AnyColumn,
-    AnyMapper,
-    Attribute,
-    Part,
-    columns_in,
-    made_by_database,
-    part_of,
-    tables_of,
-)
+from cas_orm_sqla.parts import AnyColumn, AnyMapper, Attribute, Part, columns_in, made_by_database, part_of
 
 if TYPE_CHECKING:
     from cas_orm_sqla.statement import Shape
@@ -94,6 +86,16 @@ class Columns:
     def believable(self) -> dict[str, Attribute]:
         """What a belief has named before, by that name."""
         return {}
+
+    @cached_property
+    def is_job(self) -> bool:
+        """Whether the class has a lifecycle."""
+        return hasattr(self.mapper.class_, "cas_transitions")
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        """The states of a job, from the class's options; InvalidExpectation when it is not one."""
+        return Lifecycle.of(self.mapper.class_, self.label)
 
     @cached_property
     def shapes(self) -> dict[tuple[object, ...], Shape]:
@@ -175,14 +177,6 @@ class Columns:
         return condition(self, name, value)
 
     @cached_property
-    def discriminated(self) -> tuple[ColumnElement[bool], ...]:
-        """What tells rows of this class from those of other classes in the same table."""
-        kind: Any = self.mapper.polymorphic_on
-        identities = [m.polymorphic_identity for m in self.mapper.self_and_descendants]
-        shared = self.mapper.inherits is not None and getattr(kind, "table", None) is self.owner.table
-        return (kind.in_(identities),) if shared and None not in identities else ()
-
-    @cached_property
     def own(self) -> dict[str, Attribute]:
         """Every plain column of the version's own table, by attribute name."""
         return {a.key: a for a in columns_in(self.mapper, self.owner.table)}
@@ -233,7 +227,7 @@ def _work_out(mapper: AnyMapper) -> Columns:
         if attribute is not None and attribute.column.table is not owner:
             raise UnsupportedBackend(f"{name}: version and {role} must be in one table [cas-unsupported]")
     roles = {a.key for a in (version, generation, token) if a is not None}
-    tables = [owner, *(t for t in tables_of(mapper) if t is not owner)]
+    tables = [owner, *(t for t in mapper.tables if t is not owner)]
     return Columns(
         mapper=mapper,
         version=version,

@@ -23,7 +23,7 @@ def matches(columns: Columns, part: Part, belief: AttributeBelief | None) -> Col
     ]
     if belief is None:
         return and_(*keys)
-    conditions: list[ColumnElement[bool]] = [*keys, *columns.discriminated]
+    conditions: list[ColumnElement[bool]] = [*keys]
     if belief.version is not None:
         conditions.append(columns.version.column == bindparam(f"{BELIEF}version", required=True))
     if belief.generation is not None and columns.generation is not None:
@@ -37,6 +37,8 @@ def matches(columns: Columns, part: Part, belief: AttributeBelief | None) -> Col
         ]
         position += count
         conditions.append(_condition(attribute.column, operator, params))
+    if belief.budget is not None:
+        conditions.append(belief.budget[1].column < bindparam(f"{BELIEF}budget", required=True))
     if belief.where is not None:
         conditions.append(belief.where)
     return and_(*conditions)
@@ -70,4 +72,6 @@ def belief_params(belief: AttributeBelief) -> dict[str, object]:
     if belief.columns:
         for position, (_, value) in enumerate(belief.bound()):
             params[f"{BELIEF}{position}"] = value
+    if belief.budget is not None:
+        params[f"{BELIEF}budget"] = belief.budget[2]
     return params

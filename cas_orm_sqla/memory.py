@@ -31,29 +31,32 @@ class Memory(core.Memory):
 
     Attributes:
         version, generation: the numbers last seen, for when the attributes are expired.
+        job: a job's state and action as last seen, likewise.
     """
 
-    __slots__ = ("generation", "version")
+    __slots__ = ("generation", "job", "version")
 
     def __init__(self, fence: Outcome | None = None, doubt: Outcome | None = None) -> None:
         self.fence, self.doubt = fence, doubt
         self.version: int | None = None
         self.generation: int | None = None
+        self.job: Mapping[str, object] = {}
 
 
 class Mark:
     """What one object had seen before it won in a transaction, and what that win wrote."""
 
-    __slots__ = ("doubt", "generation", "keys", "version")
+    __slots__ = ("doubt", "generation", "job", "keys", "version")
 
     def __init__(self, memory: Memory) -> None:
         self.version, self.generation, self.doubt = memory.version, memory.generation, memory.doubt
+        self.job = memory.job
         self.keys: set[str] = set()
 
 
 Marks = dict[InstanceState[Any], Mark]
-#: The attributes that are version and generation of a class.
-Keys = tuple[str, str | None]
+#: The attributes that are version and generation of a class, and what else is remembered of a job.
+Keys = tuple[str, str | None, tuple[str, ...]]
 
 
 def state_of(obj: object) -> InstanceState[Any]:
@@ -73,13 +76,15 @@ def note(states: Iterable[Any], keys: Mapping[type[Any], Keys]) -> None:
             loaded = obj.__dict__
             version = loaded.get(of_class[0])  # type: ignore[index]  # obj is None without it
             if version is not None:
-                state.cas_orm_seen = (version, loaded.get(of_class[1]))  # type: ignore[index]
+                _, generation, job = of_class  # type: ignore[misc]
+                rest = {name: loaded[name] for name in job if name in loaded} if job else None
+                state.cas_orm_seen = (version, loaded.get(generation), rest)
 
 
 def recall(state: InstanceState[Any]) -> Memory | None:
     """Return the object's memory, if it has any."""
     memory: Memory | None = state.info.get(_SLOT)
-    noted: tuple[int, int | None] | None = getattr(state, _NOTED, None)
+    noted: tuple[int, int | None, dict[str, object] | None] | None = getattr(state, _NOTED, None)
     if noted is None:
         return memory
     delattr(state, _NOTED)
@@ -88,6 +93,8 @@ def recall(state: InstanceState[Any]) -> Memory | None:
     memory.version = noted[0]
     if noted[1] is not None:
         memory.generation = noted[1]
+    if noted[2]:
+        memory.job = {**memory.job, **noted[2]}
     return memory
 
 

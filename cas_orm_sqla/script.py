@@ -105,6 +105,11 @@ def delete_script(columns: Columns, identity: tuple[Any, ...], belief: Attribute
     return Script(columns, shown(identity), belief, "delete", {}, identity=identity, steps=steps)
 
 
+def told(columns: Columns, identity: tuple[Any, ...], belief: AttributeBelief) -> Script:
+    """Return a write that somebody else has sent, of which only the row and the belief are known."""
+    return Script(columns, shown(identity), belief, "save", {}, identity=identity)
+
+
 def shown(identity: tuple[Any, ...]) -> Any:
     """Return the primary key as outcomes show it: a scalar, a tuple only when it is composite."""
     return identity[0] if len(identity) == 1 else identity

@@ -12,7 +12,6 @@ from cas_orm.belief import Belief, exact, resolve
 from cas_orm_sqla import memory
 from cas_orm_sqla.belief import AttributeBelief, Where, believable, check_where
 from cas_orm_sqla.columns import Attribute, Columns, columns_of
-from cas_orm_sqla.kinds import is_expression
 
 
 def seen(obj: object, names: tuple[str, ...]) -> dict[str, object]:
@@ -63,13 +62,6 @@ def pending(state: InstanceState[Any], key: str) -> bool:
     return key in state.committed_state and state.committed_state[key] != state.dict.get(key, NO_VALUE)
 
 
-def differs(attribute: Attribute, before: object, now: object) -> bool:
-    """Tell whether an assigned attribute has another value than before, as its type compares them."""
-    if before is NO_VALUE or is_expression(now):
-        return True
-    return not attribute.column.type.compare_values(before, now)
-
-
 def number(state: InstanceState[Any], attribute: Attribute, role: str) -> Any:
     """Return the version or generation as last seen, the attribute itself or what is remembered of it."""
     key = attribute.key
@@ -96,6 +88,16 @@ def see(state: InstanceState[Any], columns: Columns) -> None:
     remembered.version = version
     if columns.generation is not None and columns.generation.key in loaded:
         remembered.generation = loaded[columns.generation.key]
+    if columns.is_job:
+        remembered.job = job_of(state)
+
+
+def job_of(state: InstanceState[Any]) -> dict[str, object]:
+    """Return a job's state and action as last seen: committed, or remembered where they are expired."""
+    remembered = memory.recall(state)
+    known = dict(remembered.job) if remembered is not None else {}
+    loaded = {name: committed(state, name) for name in ("state", "action")}
+    return known | {name: value for name, value in loaded.items() if value is not NO_VALUE}
 
 
 def believed(

@@ -70,8 +70,8 @@ def _after_commit(session: Session) -> None:
     for class_ in set(map(_CLASS, states)):
         if hasattr(class_, "__cas_seen__"):
             columns = columns_of(class_)
-            generation = columns.generation
-            keys[class_] = columns.version.key, None if generation is None else generation.key
+            job = ("state", "action") if columns.is_job else ()
+            keys[class_] = columns.version_name, columns.generation_name, job
     if keys:
         memory.note(states, keys)
 
@@ -146,6 +146,7 @@ def _undo(session: Session, state: InstanceState[Any], made: memory.Mark) -> Non
     """Put back what was seen before a write that has been rolled back."""
     remembered = memory.remember(state)
     remembered.version, remembered.generation, remembered.doubt = made.version, made.generation, made.doubt
+    remembered.job = made.job
     obj = state.obj()
     if obj is None or state.transient or state.pending:
         return

@@ -15,7 +15,7 @@ from cas_orm_sqla import write
 from cas_orm_sqla.columns import Columns, columns_of
 from cas_orm_sqla.diagnose import diagnose
 from cas_orm_sqla.mixins import CasVerbsMixin
-from cas_orm_sqla.script import Script
+from cas_orm_sqla.script import Script, told
 from cas_orm_sqla.transactions import own_transaction
 
 __all__ = ["asettle", "settle"]
@@ -69,8 +69,7 @@ def _settle(session: Session, error: BaseException) -> Outcome:
         return _settle_sent(session, unknown, script)
     columns = _columns_named(unknown)
     identity = unknown.key if isinstance(unknown.key, tuple) else (unknown.key,)
-    told = Script(columns, unknown.key, travelled(columns, unknown), "save", {}, identity=identity)
-    return _judge(session, unknown, told, pickled=True)
+    return _judge(session, unknown, told(columns, identity, travelled(columns, unknown)), pickled=True)
 
 
 def _settle_sent(session: Session, unknown: UnknownOutcome, script: Script) -> Outcome:
@@ -96,7 +95,7 @@ def _judge(session: Session, unknown: UnknownOutcome, script: Script, *, pickled
         row = connection.execute(query).one_or_none()
         settled = by_token(unknown, script, row, pickled=pickled)
         if settled is None:
-            settled = script.refused(*diagnose(connection, columns, script.identity, script.belief))
+            settled = script.refused(*diagnose(connection, script))
     return settled
 
 

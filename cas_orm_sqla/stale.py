@@ -22,6 +22,7 @@ from cas_orm_sqla import memory
 from cas_orm_sqla.belief import AttributeBelief
 from cas_orm_sqla.columns import Columns, columns_of
 from cas_orm_sqla.diagnose import diagnose
+from cas_orm_sqla.script import told
 
 
 class StaleFlush(ConflictError, StaleDataError):  # type: ignore[misc]  # both bases have a code
@@ -79,7 +80,7 @@ def unmerged(session: Session, instance: object) -> StaleFlush:
     state = memory.state_of(instance)
     belief: AttributeBelief = Belief(state.dict.get(columns.version.key))
     connection = session.connection(bind_arguments={"mapper": columns.mapper})
-    verdict, found = diagnose(connection, columns, identity, belief)
+    verdict, found = diagnose(connection, told(columns, identity, belief))
     return as_stale(columns, identity, belief, verdict, found)
 
 
@@ -114,7 +115,7 @@ def compare(
         return Verdict.UNDIAGNOSED, None
     try:
         with bind.connect() as connection:
-            return diagnose(connection, columns, identity, belief, fresh=True)
+            return diagnose(connection, told(columns, identity, belief), fresh=True)
     except DBAPIError:
         return Verdict.UNDIAGNOSED, None  # the stale error is the one to hear of
 

@@ -270,7 +270,7 @@ def try_delete_if_current(
     check_where(columns, where)
     belief = resolve(columns, expect, where)
     need_belief(columns, belief, "delete_if_current", lambda: holds_always(where))
-    identity = _identity(columns, key)
+    identity = identity_of(columns, key)
     connection = write.connect(session, columns)
     if not columns.cascades:
         return write.run(session, connection, delete_script(columns, identity, belief), on_won)
@@ -296,7 +296,7 @@ def _by_key(
     on_won: write.OnWon | None,
 ) -> Outcome:
     session = instance.unwrap(session)
-    identity = _identity(columns, key)
+    identity = identity_of(columns, key)
     connection = write.connect(session, columns)
     script = _script(columns, connection, identity, belief, assigned, verb)
     return write.run(session, connection, script, on_won)
@@ -330,7 +330,7 @@ def _token(columns: Columns) -> bytes | None:
     return None if columns.token is None else new_token()
 
 
-def _identity(columns: Columns, key: object) -> tuple[Any, ...]:
+def identity_of(columns: Columns, key: object) -> tuple[Any, ...]:
     """Return the key as a tuple; a value of the wrong type must not be coerced by the database."""
     parts = tuple(key) if isinstance(key, tuple | list) else (key,)
     expected = inspect(columns.mapper).primary_key

@@ -15,7 +15,7 @@ from cas_orm.memory import advanced
 from cas_orm_sqla import memory
 from cas_orm_sqla.columns import Columns
 from cas_orm_sqla.script import Script
-from cas_orm_sqla.seen import differs, number, see
+from cas_orm_sqla.seen import number, see
 
 
 def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> None:
@@ -28,14 +28,13 @@ def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> N
     _assign(state, obj, columns, _known(script))
     lost = _lost(state, script)
     if lost:
-        _load_again(session, state, obj, columns, lost)
+        _load_again(session, state, obj, lost)
     if script.token is not None and columns.token is not None:
         set_committed_value(obj, columns.token.key, script.token)
     if columns.generation is not None and script.hands_over:
         set_committed_value(obj, columns.generation.key, outcome.run_seq)
         remembered.generation = outcome.run_seq
     _take_version(obj, remembered, script, outcome, last)
-    _settle_unchanged(state, obj, columns)
     _make_clean(session, state)
     if made is not None:
         made.keys.update(script.values, script.answered, lost, columns.roles)
@@ -75,18 +74,30 @@ def _assign(state: InstanceState[Any], obj: object, columns: Columns, values: Ma
         state.manager.dispatch.refresh(state, None, replaced)
 
 
-def _load_again(
-    session: Session, state: InstanceState[Any], obj: object, columns: Columns, keys: list[str]
-) -> None:
-    """Have attributes loaded at their next use; now, where nobody could wait for a query then."""
-    if state.session is None:
+def _load_again(session: Session, state: InstanceState[Any], obj: object, keys: list[str]) -> None:
+    """Have attributes loaded at their next use: a won write stays one statement, with asyncio, too."""
+    if state.session is not None:
+        session.expire(obj, keys)
+    else:
         for key in keys:
             state.dict.pop(key, None)
-    elif session.get_bind(columns.mapper).dialect.is_async:
-        with session.no_autoflush:
-            session.refresh(obj, keys)
-    else:
-        session.expire(obj, keys)
+
+
+def take_found(session: Session, obj: Any, script: Script, outcome: Outcome) -> None:
+    """Take over what was applied before: the values that the verb was to reach, and the version."""
+    state, columns, found = memory.state_of(obj), script.columns, outcome.actual or {}
+    last, version = number(state, columns.version, "record_version"), outcome.record_version
+    see(state, columns)
+    made = memory.mark(session, state) if outcome.provisional else None
+    if made is not None:
+        made.keys |= {*(script.target or ()), columns.version.key}
+    for name in script.target or ():
+        set_committed_value(obj, name, found[name])
+    set_committed_value(obj, columns.version.key, version)
+    remembered = memory.remember(state)
+    remembered.version = version
+    if isinstance(last, int) and version not in (last, last + script.bumps):
+        remembered.lose_track(outcome, last)
 
 
 def gone(session: Session, state: InstanceState[Any], columns: Columns, outcome: Outcome) -> None:
@@ -101,17 +112,6 @@ def gone(session: Session, state: InstanceState[Any], columns: Columns, outcome:
         deleted([state])
     else:
         session.expunge(state.obj())
-
-
-def _settle_unchanged(state: InstanceState[Any], obj: object, columns: Columns) -> None:
-    """Take what was assigned its old value as unchanged: it would keep the object among the modified ones."""
-    if not state.committed_state:
-        return
-    loaded = state.dict
-    for key, before in list(state.committed_state.items()):
-        attribute = columns.writable.get(key)
-        if attribute is not None and key in loaded and not differs(attribute, before, loaded[key]):
-            set_committed_value(obj, key, loaded[key])
 
 
 def _make_clean(session: Session, state: InstanceState[Any]) -> None:

@@ -57,7 +57,7 @@ def run(
     about_to_send(script, provisional)
     try:
         if not send(connection, script):
-            verdict, found = diagnose(connection, script.columns, script.identity, script.belief)
+            verdict, found = diagnose(connection, script)
             return script.refused(verdict, found, provisional=provisional)
     except DBAPIError as error:
         raise_translated(session, connection, script, error, provisional)

@@ -10,7 +10,14 @@ from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, String, Text
 from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from cas_orm_sqla import CasMixin, CasVerbsMixin, RecordVersionMixin, RunSeqMixin, WriteTokenMixin
+from cas_orm_sqla import (
+    CasMixin,
+    CasVerbsMixin,
+    JobMixin,
+    RecordVersionMixin,
+    RunSeqMixin,
+    WriteTokenMixin,
+)
 
 #: MySQL's own DATETIME drops the microseconds.
 Moment = DateTime(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
@@ -18,9 +25,11 @@ Moment = DateTime(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql", "m
 __all__ = [
     "Cart",
     "CartLine",
+    "Chore",
     "Customer",
     "Device",
     "Doc",
+    "Job",
     "Legacy",
     "Member",
     "Order",
@@ -202,3 +211,27 @@ class Periodic(RecordVersionMixin, Base):
     args: Mapped[str] = mapped_column(default="")
     schedule_id: Mapped[int | None] = mapped_column(ForeignKey(Schedule.id))
     schedule: Mapped[Schedule | None] = relationship(back_populates="tasks")
+
+
+class Job(JobMixin, Base):
+    """A job as the mixin makes it."""
+
+    __tablename__ = "job"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(default="")
+
+
+class Chore(WriteTokenMixin, JobMixin, Base):
+    """A job with states of its own, a budget of two attempts, and a write token."""
+
+    __tablename__ = "chore"
+    cas_initial_state = "new"
+    cas_running_state = "busy"
+    cas_terminal_states = ("ok", "bad", "dropped")
+    cas_transitions = {"new": ("busy", "dropped"), "busy": ("new", "ok", "bad")}
+    cas_max_attempts = 2
+    cas_gave_up = ("bad", "gave_up")
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(default="")

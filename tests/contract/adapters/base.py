@@ -47,7 +47,7 @@ class Api(ABC):
         """Call a verb on an object."""
 
     @abstractmethod
-    async def by_key(self, verb: str, model: Model, key: Any, **options: Any) -> Outcome:
+    async def by_key(self, verb: str, model: Model, key: Any, *args: Any, **options: Any) -> Outcome:
         """Call a verb by key, through the door in use."""
 
     @abstractmethod

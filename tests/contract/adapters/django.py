@@ -68,11 +68,11 @@ class DjangoApi(Api):
         """Call ``obj.verb()`` or its twin."""
         return await self._verb(obj, verb, *args, **options)
 
-    async def by_key(self, verb: str, model: Model, key: Any, **options: Any) -> Outcome:
+    async def by_key(self, verb: str, model: Model, key: Any, *args: Any, **options: Any) -> Outcome:
         """Call ``verb(Model, key)`` or ``Model.objects.verb(key)``."""
         if self.door == "manager":
-            return await self._verb(model.objects, verb, key, **options)
-        return await self._verb(cas_orm_django, verb, model, key, **options)
+            return await self._verb(model.objects, verb, key, *args, **options)
+        return await self._verb(cas_orm_django, verb, model, key, *args, **options)
 
     def has_verb(self, model: Model, verb: str) -> bool:
         """Look on the class."""

@@ -79,9 +79,9 @@ class SqlaApi(Api):
         self._attach(obj)
         return await self._verb(obj, verb, *args, **options)
 
-    async def by_key(self, verb: str, model: Model, key: Any, **options: Any) -> Outcome:
+    async def by_key(self, verb: str, model: Model, key: Any, *args: Any, **options: Any) -> Outcome:
         """Call ``verb(session, Model, key)``."""
-        return await self._verb(cas_orm_sqla, verb, model, key, **options)
+        return await self._verb(cas_orm_sqla, verb, model, key, *args, **options)
 
     def has_verb(self, model: Model, verb: str) -> bool:
         """Look on the class."""
