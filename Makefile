@@ -1,6 +1,6 @@
 # Every target works from a fresh clone with Python 3.11 or newer and make.
 #
-#   make demo [ROUNDS=200] [DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres]
+#   make demo [ROUNDS=100] [DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres]
 #   make test [ARGS="-k fence"]
 #   make bench [FAMILY=single] [ORM=django|sqlalchemy]
 #
@@ -22,7 +22,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 .PHONY: help demo test lint format docs bench bench-check demo-fleet demo-admin soak clean
 
 help:
-	@echo "make demo        two processes race for one row, with and without compare-and-swap"
+	@echo "make demo        two processes race for one row, on Django and SQLAlchemy, with and without compare-and-swap"
 	@echo "make test        the tests (SQLite always; PostgreSQL and MariaDB where they answer)"
 	@echo "make lint        ruff, mypy, import-linter"
 	@echo "make format      ruff, in place"

@@ -43,6 +43,7 @@ napoleon_use_ivar = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(django|sqlalchemy|asgiref|collections|datetime|enum|typing|types|contextlib|uuid)(\..*)?"),
     (r"py:.*", r"cas_orm\.facts\..*"),
+    (r"py:.*", r"cas_orm_sqla\.guarded\.F"),
     (
         r"py:.*",
         r"(optional|Where|OnWon|Model|Any|Self|Q|QuerySet|Mapping|Iterable|Sequence|Callable|Verdict\..*)",

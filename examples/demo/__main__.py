@@ -1,4 +1,4 @@
-"""Run the demo: every pair of sides, one race each, one table.
+"""Run the demo: one race for every side, one table.
 
 Exit 0: compare-and-swap kept its promise, and without it something was lost.
 Exit 1: with compare-and-swap a round had not exactly one winner, or a loser changed the row.
@@ -14,14 +14,14 @@ import sys
 from collections.abc import Sequence
 
 from examples.demo import report
-from examples.demo.columns import PAIRS, Pair
+from examples.demo.columns import COLUMNS, Column
 from examples.demo.database import database
 from examples.demo.progress import Progress
 from examples.demo.race import race
 from examples.demo.story import DemoError
 from examples.demo.tally import Tally, verdict
 
-ROUNDS = 200
+ROUNDS = 100
 
 
 def rounds_asked() -> int:
@@ -36,30 +36,27 @@ def rounds_asked() -> int:
     return int(text)
 
 
-def run(pairs: Sequence[Pair], rounds: int) -> int:
-    """Race every pair and print what came of it."""
-    codes = set()
+def run(columns: Sequence[Column], rounds: int) -> int:
+    """Race in every column and print what came of it."""
     with database() as (url, where):
-        for pair in pairs:
-            sides = [column.open(url) for column in pair]
-            print(report.introduction(sides[0].describe(), where, rounds), flush=True)
-            tallies: list[Tally] = []
-            for column, side in zip(pair, sides, strict=True):
-                with Progress(column.title, rounds) as progress:
-                    tallies.append(race(column, side, url, rounds, progress.at))
-            print(report.table(tallies, report.rule_for(sys.stdout)), flush=True)
-            findings = verdict(tallies)
-            print(report.conclusion(tallies, findings), flush=True)
-            codes.add(findings.code)
-    return next((code for code in (1, 2) if code in codes), 0)
+        sides = [column.open(url) for column in columns]
+        print(report.introduction([side.describe() for side in sides], where, rounds), flush=True)
+        tallies: list[Tally] = []
+        for column, side in zip(columns, sides, strict=True):
+            with Progress(str(column), rounds) as progress:
+                tallies.append(race(column, side, url, rounds, progress.at))
+        print(report.table(tallies, report.rule_for(sys.stdout)), flush=True)
+        findings = verdict(tallies)
+        print(report.conclusion(tallies, findings), flush=True)
+        return findings.code
 
 
-def main(pairs: Sequence[Pair] = PAIRS) -> int:
+def main(columns: Sequence[Column] = COLUMNS) -> int:
     """Run the demo and return the exit code."""
     # A terminated demo takes its processes and tables with it, as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        return run(pairs, rounds_asked())
+        return run(columns, rounds_asked())
     except DemoError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 3

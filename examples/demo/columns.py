@@ -1,4 +1,4 @@
-"""The columns of the table. Another ORM is one more pair here, and one package with an `open_side`."""
+"""The columns of the table. Another ORM is two more columns here, and one package with an `open_side`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ class Column:
     """One column: light enough to be sent to another process, which opens the side there.
 
     Attributes:
+        orm: whose column it is; columns of one ORM stand next to each other.
         title: its heading.
-        call: the call that it shows, the second line of the heading.
         guarded: whether it promises one winner per round.
         package: the package whose ``open_side(name, url)`` connects and returns the `Side`.
         name: the side's name there.
     """
 
+    orm: str
     title: str
-    call: str
     guarded: bool
     package: str
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.orm}, {self.title}"
 
     def open(self, url: str) -> Side:
         """Connect this process.
@@ -36,23 +39,14 @@ class Column:
         return side
 
 
-Pair = tuple[Column, Column]
+def _pair(orm: str, package: str) -> tuple[Column, Column]:
+    return (
+        Column(orm=orm, title="last writer wins", guarded=False, package=package, name="plain"),
+        Column(orm=orm, title="compare-and-swap", guarded=True, package=package, name="cas"),
+    )
 
-ON_DJANGO: Pair = (
-    Column(
-        title="last writer wins",
-        call="save()",
-        guarded=False,
-        package="examples.demo.on_django",
-        name="plain",
-    ),
-    Column(
-        title="compare-and-swap",
-        call="save_if_current()",
-        guarded=True,
-        package="examples.demo.on_django",
-        name="cas",
-    ),
-)
 
-PAIRS: tuple[Pair, ...] = (ON_DJANGO,)
+ON_DJANGO = _pair("Django", "examples.demo.on_django")
+ON_SQLALCHEMY = _pair("SQLAlchemy", "examples.demo.on_sqlalchemy")
+
+COLUMNS = (*ON_DJANGO, *ON_SQLALCHEMY)

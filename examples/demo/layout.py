@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
-#: A comma between two columns or assignments; those stay in one piece where they fit.
-COMMAS = re.compile(r",\s+(?=[\"`])")
+#: A comma between two columns or assignments; those stay in one piece where they fit. No value has one.
+COMMAS = re.compile(r",\s+")
 HANGING = " " * 4
 GLUE = "\N{NO-BREAK SPACE}"
 
@@ -40,3 +40,9 @@ def side_by_side(cells: Sequence[Sequence[str]], width: int, gap: str = "  ") ->
     while rows and not rows[-1]:
         rows.pop()
     return rows
+
+
+def columns(label: str, cells: Sequence[str], labels: int, widths: Sequence[int]) -> str:
+    """Put a label before right-aligned cells."""
+    aligned = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    return (label.ljust(labels) + "".join(aligned)).rstrip()

@@ -24,7 +24,7 @@ def race(column: Column, side: Side, url: str, rounds: int, after_round: Callabl
         DemoError: the database or one of the processes failed.
     """
     alone = {actor: side.alone(actor) for actor in Actor}
-    tally = Tally(column)
+    tally = Tally(column, calls=side.calls)
     with side.jobs(rounds) as keys, crew(column, url) as team:
         for number, key in enumerate(keys, 1):
             reports = team.play(key)

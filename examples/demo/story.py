@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from enum import StrEnum
+from random import randrange
 from typing import NamedTuple, Protocol
 
 #: A row as the referee reads it: column -> value, without the key.
@@ -45,10 +46,21 @@ class Told(NamedTuple):
     word: str
 
 
-class Side(Protocol):
-    """One way to write a job, in one ORM. `executor` and `canceller` are the code of the team."""
+def fresh_keys(rounds: int) -> list[int]:
+    """Return keys of this run alone: what a killed run left behind may write for a moment longer."""
+    first = randrange(100_000, 900_000)
+    return list(range(first, first + rounds))
 
-    def describe(self) -> str:
+
+class Side(Protocol):
+    """One way to write a job, in one ORM. `executor` and `canceller` are the code of the team.
+
+    The attribute ``calls`` names, for each actor, the call that writes.
+    """
+
+    calls: Mapping[Actor, str]
+
+    def describe(self) -> tuple[str, str]:
         """Name the ORM and the database, with their versions."""
 
     def jobs(self, rounds: int) -> AbstractContextManager[list[int]]:

@@ -52,11 +52,12 @@ class Round:
 
 @dataclass(slots=True)
 class Tally:
-    """All rounds of one column, and the SQL that each actor sent in the first."""
+    """All rounds of one column, and the SQL that each actor sent in the first, with which call."""
 
     column: Column
     rounds: list[Round] = field(default_factory=list)
     sql: Mapping[Actor, Sequence[str]] = field(default_factory=dict)
+    calls: Mapping[Actor, str] = field(default_factory=dict)
 
     def count(self, happened: Callable[[Round], object]) -> int:
         """Count the rounds of which this is true."""
@@ -73,6 +74,11 @@ class Tally:
     def successful_but_canceled(self) -> int:
         """Rounds in which the executor was told that its result is stored, and the row says canceled."""
         return self.count(lambda one: one.told[Actor.EXECUTOR].success and one.row["state"] == CANCELED.state)
+
+    @property
+    def mixed(self) -> int:
+        """Rounds whose row is neither what the executor alone nor what the canceller alone would leave."""
+        return self.count(lambda one: one.row not in one.alone.values())
 
     @property
     def both_told_success(self) -> int:
@@ -100,9 +106,10 @@ class Findings:
 
 
 def verdict(tallies: Sequence[Tally]) -> Findings:
-    """Judge the columns of one pair: a broken promise is worse than a race that did not happen."""
-    broken = [one.broken_promise for tally in tallies if tally.column.guarded for one in tally.rounds]
-    if complaints := [text for text in broken if text]:
+    """Judge the columns: a broken promise is worse than a race that did not happen."""
+    guarded = [tally for tally in tallies if tally.column.guarded]
+    broken = [(tally.column.orm, one.broken_promise) for tally in guarded for one in tally.rounds]
+    if complaints := [f"{orm}, {text}" for orm, text in broken if text]:
         return Findings(1, complaints)
     idle = [tally for tally in tallies if not tally.column.guarded and not tally.lossy]
-    return Findings(2 if idle else 0, [f"{tally.column.title} lost nothing: no race" for tally in idle])
+    return Findings(2 if idle else 0, [f"{tally.column} lost nothing: no race" for tally in idle])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ from tests.docs.run_document import examples_of
 
 ROOT = Path(__file__).parents[2]
 RUNNER = Path(__file__).with_name("run_document.py")
+
+ABOUT_ONE_ORM = {"guard-a-session-factory", "autoflush-and-refused-objects", "set-up-the-database"}
+#: Guides that define the Django models which they show.
+BRING_THEIR_OWN = {"adopt-an-existing-model", "survive-a-lost-connection"}
 
 
 def documents() -> list[Path]:
@@ -31,6 +36,7 @@ def execute(page: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # these packages, whatever is installed
         timeout=120,
     )
 
@@ -47,6 +53,16 @@ def test_a_wrong_example_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "wrong.md"
     page.write_text("```python\n>>> 1 + 1\n3\n```\n", encoding="utf-8")
     assert execute(page).returncode != 0
+
+
+@pytest.mark.parametrize("models", ["shop", "store"])
+def test_the_guides_show_both_orms(models: str) -> None:
+    """Each guide has an executed half for each ORM, on its own models, unless it is about one alone."""
+    guides = {
+        page.stem: page.read_text(encoding="utf-8") for page in documents() if page.parent.name == "how-to"
+    }
+    without = {stem for stem, text in guides.items() if f"from {models}.models import" not in text}
+    assert without <= ABOUT_ONE_ORM | BRING_THEIR_OWN
 
 
 def test_the_readme_has_examples() -> None:

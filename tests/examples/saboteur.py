@@ -1,24 +1,27 @@
-"""Run the demo with one side spoilt: ``python -m tests.examples.saboteur COLUMN HOW``. For tests only."""
+"""Run the demo with one side spoilt: ``python -m tests.examples.saboteur ORM COLUMN HOW``. For tests only."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from examples.demo.__main__ import main
-from examples.demo.columns import ON_DJANGO
-from examples.demo.on_django import open_side as open_real_side
+from examples.demo.columns import COLUMNS
 from examples.demo.story import FINISHED, Meet, Side, Told
 
 Part = Callable[[int, Meet], Told]
 
 
-def overwrite(key: int) -> None:
-    from examples.demo.on_django.models import GuardedJob
-
-    GuardedJob.objects.filter(pk=key).update(**FINISHED._asdict())
+def overwrite(side: Any, key: int) -> None:
+    """Write whatever is there, and no version with it."""
+    if hasattr(side, "engine"):
+        with side.engine.begin() as connection:
+            connection.execute(side.table.update().where(side.table.c.id == key), FINISHED._asdict())
+    else:
+        side.model.objects.filter(pk=key).update(**FINISHED._asdict())
 
 
 def two_winners(side: Any) -> None:
@@ -26,7 +29,7 @@ def two_winners(side: Any) -> None:
 
     def careless(key: int, meet: Meet) -> Told:
         meet(), meet()
-        overwrite(key)
+        overwrite(side, key)
         return Told(True, "saved")
 
     side.executor = side.canceller = careless
@@ -39,7 +42,7 @@ def sore_loser(side: Any) -> None:
         def play(key: int, meet: Meet) -> Told:
             told = part(key, meet)
             if not told.success:
-                overwrite(key)
+                overwrite(side, key)
             return told
 
         return play
@@ -76,18 +79,24 @@ HOWS = {f.__name__: f for f in (two_winners, sore_loser, no_winner, no_rival, cr
 
 def open_side(name: str, url: str) -> Side:
     """Open the real side and spoil it."""
-    column, how = name.split()
-    side = open_real_side(column, url)
+    package, column, how = name.split()
+    side: Side = import_module(package).open_side(column, url)
     HOWS[how](side)
     return side
 
 
 if __name__ == "__main__":
-    spoilt, how = sys.argv[1:]
-    plain, cas = (
-        replace(column, package="tests.examples.saboteur", name=f"{column.name} {how}")
-        if column.name == spoilt
-        else column
-        for column in ON_DJANGO
+    orm, spoilt, how = sys.argv[1:]
+    sys.exit(
+        main(
+            [
+                replace(
+                    column, package="tests.examples.saboteur", name=f"{column.package} {column.name} {how}"
+                )
+                if column.name == spoilt
+                else column
+                for column in COLUMNS
+                if column.orm == orm
+            ]
+        )
     )
-    sys.exit(main([(plain, cas)]))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import Any
 
 import pytest
+from sqlalchemy import make_url
 
 from examples.demo import layout
 from examples.demo.columns import ON_DJANGO
+from examples.demo.database import place
+from examples.demo.on_sqlalchemy.base import with_values
+from examples.demo.on_sqlalchemy.engine import engine_url
 from examples.demo.progress import Progress
 from examples.demo.story import WRITES, Actor, Row, Told
 from examples.demo.tally import Round, Tally, verdict
@@ -65,7 +70,16 @@ def test_the_figures() -> None:
     assert tally.canceled_but_successful == 1
     assert tally.successful_but_canceled == 1
     assert tally.both_told_success == tally.lossy == 2
+    assert tally.mixed == 0
     assert tally.winners_per_round == "1 to 2"
+
+
+def test_a_mix_is_counted() -> None:
+    """A row with one value of each actor is neither's, and both have lost."""
+    row = {**ALONE[EXECUTOR], "state": ALONE[CANCELLER]["state"]}
+    tally = Tally(PLAIN, [played(YES, YES, row), played(YES, NO, ALONE[EXECUTOR])])
+    assert (tally.mixed, tally.lossy) == (1, 1)
+    assert tally.rounds[0].lost == [EXECUTOR, CANCELLER]
 
 
 def test_a_statement_is_laid_out() -> None:
@@ -86,6 +100,40 @@ def test_a_statement_is_laid_out() -> None:
 def test_cells_stand_side_by_side() -> None:
     """Shorter cells are filled up; empty lines at the end go."""
     assert layout.side_by_side([["a", "b", ""], ["c"]], 3) == ["a    c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("url", "spelled"),
+    [
+        (
+            "postgres://me:p%40ss@db:5433/shop?sslmode=require",
+            "postgresql+psycopg://me:p%40ss@db:5433/shop?sslmode=require",
+        ),
+        ("postgresql://me@db/shop", "postgresql+psycopg://me@db/shop"),
+        (
+            "mysql://root@127.0.0.1:3306/shop?charset=utf8mb4",
+            "mysql+pymysql://root@127.0.0.1:3306/shop?charset=utf8mb4",
+        ),
+        ("sqlite:////tmp/a.sqlite3", "sqlite:////tmp/a.sqlite3"),
+        ("sqlite:///a.sqlite3", "sqlite:///a.sqlite3"),
+    ],
+)
+def test_both_orms_are_told_of_one_database(url: str, spelled: str) -> None:
+    """The URL that Django is given names the same database for SQLAlchemy."""
+    assert engine_url(place(url)) == make_url(spelled)
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("UPDATE t SET a=?, b=(t.b + ?)\nWHERE t.a = ?", ("x", 1, "y")),
+        ("UPDATE t SET a=%s, b=(t.b + %s) WHERE t.a = %s", ("x", 1, "y")),
+        ("UPDATE t SET a=%(p)s, b=(t.b + %(q)s) WHERE t.a = %(r)s", {"p": "x", "q": 1, "r": "y"}),
+    ],
+)
+def test_values_stand_where_their_placeholders_stood(sql: str, values: Any) -> None:
+    """Whatever the driver calls a placeholder."""
+    assert with_values(sql, values) == "UPDATE t SET a = 'x', b = (t.b + 1) WHERE t.a = 'y'"
 
 
 class Terminal(StringIO):

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from random import randrange
 from typing import ClassVar
 
 import django
 from django.db import Error, connection, models, reset_queries
 
-from examples.demo.on_django.table import own_table
-from examples.demo.story import WRITES, Actor, DemoError, Row
+from examples.demo.on_django.table import DjangoWorkshop
+from examples.demo.own_table import own_table
+from examples.demo.story import WRITES, Actor, DemoError, Row, fresh_keys
 
 
 class DjangoSide:
     """A side without the code of the team."""
 
     model: ClassVar[type[models.Model]]
+    calls: ClassVar[Mapping[Actor, str]]
 
-    def describe(self) -> str:
+    def describe(self) -> tuple[str, str]:
         """Name Django and the database, with their versions."""
         version = ".".join(map(str, connection.get_database_version()))
-        return f"Django {django.__version__} on {connection.display_name} {version}"
+        return f"Django {django.__version__}", f"{connection.display_name} {version}"
 
     @contextmanager
     def jobs(self, rounds: int) -> Iterator[list[int]]:
@@ -33,10 +34,8 @@ class DjangoSide:
         """
         manager = self.model._default_manager
         try:
-            with own_table(self.model):
-                # Keys of this run alone: what a killed run left behind may write for a moment longer.
-                first = randrange(100_000, 900_000)
-                keys = list(range(first, first + rounds))
+            with own_table(DjangoWorkshop(self.model)):
+                keys = fresh_keys(rounds)
                 manager.bulk_create([self.model(pk=key) for key in keys])
                 yield keys
         except Error as error:

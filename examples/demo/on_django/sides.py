@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from cas_orm import Expect, Outcome
 from cas_orm_django import try_update_if_current
 from examples.demo.on_django.base import DjangoSide
@@ -15,6 +17,7 @@ class LastWriterWins(DjangoSide):
     """Load the object, set its attributes, ``save()``."""
 
     model = PlainJob
+    calls: ClassVar = {Actor.EXECUTOR: "save()", Actor.CANCELLER: "save()"}
 
     def executor(self, key: int, meet: Meet) -> Told:
         job = PlainJob.objects.get(pk=key, state="running")
@@ -37,6 +40,7 @@ class CompareAndSwap(DjangoSide):
     """The same, but each write says what it believes: by the object, or by the key alone."""
 
     model = GuardedJob
+    calls: ClassVar = {Actor.EXECUTOR: "save_if_current()", Actor.CANCELLER: "update_if_current()"}
 
     def executor(self, key: int, meet: Meet) -> Told:
         job = GuardedJob.objects.get(pk=key)

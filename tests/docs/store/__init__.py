@@ -1,0 +1,1 @@
+"""What the SQLAlchemy examples of the documentation import."""
