@@ -1,4 +1,4 @@
-"""UPDATE statements that a `CasSession` is asked to execute: they bump the version, or are refused.
+"""Statements that a `CasSession` is asked to execute: they bump the version, or are refused.
 
 Such a statement passes the flush by, so that nobody raises the version for it, and whoever read the row
 before would write over it unnoticed.
@@ -7,59 +7,88 @@ before would write over it unnoticed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Update
+from sqlalchemy import Insert, Update
 from sqlalchemy.exc import InvalidRequestError
-from sqlalchemy.orm import Mapper, ORMExecuteState, Session
+from sqlalchemy.orm import FromStatement, Mapper, ORMExecuteState, Session
 from sqlalchemy.orm.exc import StaleDataError
+from sqlalchemy.sql import visitors
 
 from cas_orm import InvalidExpectation, MissingExpectation, Verdict
 from cas_orm.belief import Belief
 from cas_orm_sqla.columns import Columns, columns_of
 from cas_orm_sqla.mapping import mapper_of
+from cas_orm_sqla.memory import state_of
 from cas_orm_sqla.stale import StaleFlush, as_stale, compare
 
+#: What a statement assigns. SQLAlchemy has no public way to ask; without it every UPDATE bumps.
+_VALUES: Final = "_values"
+_UPSERTS: Final = {"on_conflict_do_update", "on_duplicate_key_update"}
 
-def guard_update(state: ORMExecuteState) -> Any:
-    """Let an UPDATE of a class of ours bump its rows; listens to ``do_orm_execute``.
+
+def guard_statement(state: ORMExecuteState) -> Any:
+    """Let an UPDATE of a class of ours bump its rows, refuse an upsert; listens to ``do_orm_execute``.
+
+    An UPDATE of unversioned columns alone does not bump, as the verbs do not.
 
     Raises:
         InvalidExpectation: it writes version or generation, names rows by key and has a WHERE besides, or
-            has the parameters of one row and would write the whole table.
+            has the parameters of one row and would write the whole table; it leaves no room for the version;
+            it is an INSERT that overwrites.
         MissingExpectation: rows named by key come without their version.
         ConflictError: a row named by key is not as believed; also a ``StaleDataError``.
     """
-    columns = _columns(state) if state.is_update else None
+    statement: Any = state.statement
+    if isinstance(statement, FromStatement):
+        statement = statement.element
+    columns = _columns(state, statement) if isinstance(statement, Update | Insert) else None
     if columns is None:
         return None
-    statement: Any = state.statement
-    parameters = state.parameters
+    if isinstance(statement, Insert):
+        return _check_insert(columns, statement)
+    if isinstance(state.statement, FromStatement):
+        raise _refused(columns, "an UPDATE inside from_statement() cannot bump; execute it by itself")
+    parameters: Any = state.parameters or {}
     if isinstance(parameters, list):
         return _by_key(state, columns, statement, parameters)
-    _check_names(columns, _assigned(statement))
-    if isinstance(parameters, dict):
-        _check_names(columns, parameters)
-        keys = {a.key for a in columns.owner.keys}
-        if keys & parameters.keys():
-            raise InvalidExpectation(
-                f"{columns.label}: an UPDATE with the parameters of one row writes every row; give a list to "
-                "write by key, or a WHERE [cas-invalid-expectation]"
-            )
+    names = [*_assigned(columns, statement), *parameters]
+    _check_names(columns, names)
+    if {a.key for a in columns.owner.keys} & parameters.keys():
+        raise _refused(
+            columns,
+            "an UPDATE with the parameters of one row writes every row; give a list, or a WHERE",
+        )
+    if not names or not columns.unversioned.issuperset(names):
+        _bump(state, columns, statement)
+    return None
+
+
+def _bump(state: ORMExecuteState, columns: Columns, statement: Any) -> None:
     orm = state.bind_mapper is not None
+    if orm and columns.mapper.local_table is not columns.owner.table:
+        owner = columns.owner.table.name
+        raise _refused(columns, f"the version is in {owner}, which this UPDATE cannot write; use the verbs")
     version = getattr(columns.mapper.class_, columns.version.key) if orm else columns.version.column
     try:
         state.statement = statement.values({version: version + 1})
     except InvalidRequestError as error:
-        raise InvalidExpectation(
-            f"{columns.label}: ordered_values() leaves no room for the version; use values() "
-            "[cas-invalid-expectation]"
-        ) from error
+        raise _refused(columns, "ordered_values() leaves no room for the version; use values()") from error
     if orm and state.execution_options.get("synchronize_session", "auto") in ("auto", "evaluate"):
         # Evaluated in memory, or selected before, an object would show a version that its row never had.
         dialect = state.session.get_bind(columns.mapper).dialect
         state.update_execution_options(synchronize_session="fetch" if dialect.update_returning else False)
-    return None
+
+
+def _check_insert(columns: Columns, statement: Insert) -> None:
+    if any(getattr(element, "__visit_name__", None) in _UPSERTS for element in visitors.iterate(statement)):
+        raise _refused(
+            columns, "an INSERT that overwrites on conflict compares no version; use update_if_current"
+        )
+
+
+def _refused(columns: Columns, why: str) -> InvalidExpectation:
+    return InvalidExpectation(f"{columns.label}: {why} [cas-invalid-expectation]")
 
 
 def check_mappings(columns: Columns, mappings: Iterable[Mapping[str, Any]]) -> None:
@@ -79,6 +108,20 @@ def check_mappings(columns: Columns, mappings: Iterable[Mapping[str, Any]]) -> N
             _check_names(columns, [columns.generation.key])
 
 
+def check_objects(objects: Iterable[object]) -> None:
+    """Refuse objects of ours that have a row already.
+
+    Raises:
+        InvalidExpectation: one has.
+    """
+    for obj in objects:
+        if hasattr(type(obj), "__cas_seen__") and state_of(obj).key is not None:
+            raise _refused(
+                columns_of(type(obj)),
+                "bulk_save_objects() leaves an object behind the row that it writes; flush, or use the verbs",
+            )
+
+
 def stale_mapping(
     session: Session, columns: Columns, mappings: Iterable[Mapping[str, Any]], error: StaleDataError
 ) -> StaleFlush:
@@ -94,10 +137,8 @@ def stale_mapping(
     return as_stale(columns, (), Belief(), Verdict.UNDIAGNOSED, None)
 
 
-def _columns(state: ORMExecuteState) -> Columns | None:
-    mapper: Mapper[Any] | None = state.bind_mapper
-    if mapper is None and isinstance(state.statement, Update):
-        mapper = mapper_of(state.statement.table)
+def _columns(state: ORMExecuteState, statement: Any) -> Columns | None:
+    mapper: Mapper[Any] | None = state.bind_mapper or mapper_of(statement.table)
     if mapper is None or not hasattr(mapper.class_, "__cas_seen__"):
         return None
     return columns_of(mapper.class_)
@@ -105,10 +146,7 @@ def _columns(state: ORMExecuteState) -> Columns | None:
 
 def _by_key(state: ORMExecuteState, columns: Columns, statement: Any, rows: list[dict[str, Any]]) -> Any:
     if state.bind_mapper is None or statement.whereclause is not None:
-        raise InvalidExpectation(
-            f"{columns.label}: a WHERE switches off the check of rows that are written by key "
-            "[cas-invalid-expectation]"
-        )
+        raise _refused(columns, "a WHERE switches off the check of rows that are written by key")
     check_mappings(columns, rows)
     try:
         return state.invoke_statement()
@@ -116,10 +154,11 @@ def _by_key(state: ORMExecuteState, columns: Columns, statement: Any, rows: list
         raise stale_mapping(state.session, columns, rows, error) from error
 
 
-def _assigned(statement: Any) -> list[str]:
-    """Name the columns that a statement assigns; SQLAlchemy has no public way to ask."""
-    values = getattr(statement, "_values", None) or {}
-    return [getattr(column, "key", column) for column in values]
+def _assigned(columns: Columns, statement: Any) -> list[str]:
+    """Name the attributes that a statement assigns; what is no attribute keeps the name that it has."""
+    names = {a.column.key: key for key, a in columns.own.items()}
+    assigned = getattr(statement, _VALUES, None) or {}
+    return [str(names.get(key, key)) for key in (getattr(c, "key", c) for c in assigned)]
 
 
 def _check_names(columns: Columns, names: Iterable[str]) -> None:

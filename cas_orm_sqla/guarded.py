@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 
 from cas_orm import RecordMissing
-from cas_orm_sqla.bulk_guard import check_mappings, guard_update, stale_mapping
+from cas_orm_sqla.bulk_guard import check_mappings, check_objects, guard_statement, stale_mapping
 from cas_orm_sqla.columns import columns_of
+from cas_orm_sqla.merging import check_merge, given_with
 from cas_orm_sqla.stale import StaleFlush, about_to_write, judged, unmerged
 
 __all__ = ["AsyncCasSession", "CasSession", "guard"]
@@ -24,7 +25,9 @@ F = TypeVar("F", bound="sessionmaker[Any] | async_sessionmaker[Any]")
 class CasSession(Session):
     """A ``Session`` whose stale flush, or merge, names the row, the expected and the actual version.
 
-    An ``update(Model)`` that it executes bumps the version of every row that it writes.
+    What passes the flush by does not pass the guard by: an ``update(Model)`` bumps the version of every row
+    that it writes; rows named by key are compared; an upsert, and a merge of changes that come without a
+    version, are refused. Not guarded: ``delete(Model)``, ``text()`` and what its connection executes.
 
     The error is both the judged one (`ErrRecordVersionConflict`, `Superseded`, `RecordMissing`) and
     SQLAlchemy's ``StaleDataError``. A stale flush ends the session's transaction, as flushes do.
@@ -53,17 +56,23 @@ class CasSession(Session):
             raise
 
     def merge(self, instance: T, **options: Any) -> T:
-        """Merge, and translate the error of an instance that is older than its row.
+        """Merge what was seen at the row's version, and translate the error of what is older.
 
         Raises:
-            ConflictError: the instance has another version than the row; also a ``StaleDataError``.
+            ConflictError: the instance has another version than the row; also a ``StaleDataError``. Or it was
+                refused before and has not been refreshed (``fenced``).
+            MissingExpectation: the row exists, and the instance would change it without a version.
         """
+        held = check_merge(self, instance) if options.get("load", True) else []
         try:
             return super().merge(instance, **options)
         except StaleDataError as error:
-            if isinstance(error, StaleFlush) or not hasattr(type(instance), "__cas_seen__"):
+            given = given_with(self, instance)
+            if isinstance(error, StaleFlush) or not given:
                 raise
-            raise unmerged(self, instance) from error
+            raise unmerged(self, given) from error
+        finally:
+            held.clear()
 
     def bulk_update_mappings(self, mapper: Any, mappings: Iterable[dict[str, Any]]) -> None:
         """Update rows by key; every mapping needs its version.
@@ -82,8 +91,18 @@ class CasSession(Session):
         except StaleDataError as error:
             raise stale_mapping(self, columns_of(class_), rows, error) from error
 
+    def bulk_save_objects(self, objects: Iterable[object], *args: Any, **options: Any) -> None:
+        """Insert new objects; those of ours that have a row are refused.
 
-event.listen(CasSession, "do_orm_execute", guard_update)
+        Raises:
+            InvalidExpectation: an object of ours has a row: it would be written and never be in step again.
+        """
+        given = list(objects)
+        check_objects(given)
+        super().bulk_save_objects(given, *args, **options)
+
+
+event.listen(CasSession, "do_orm_execute", guard_statement)
 
 
 class AsyncCasSession(AsyncSession):

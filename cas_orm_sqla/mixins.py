@@ -214,7 +214,10 @@ class CasVerbsMixin:
 class RecordVersionMixin(CasVerbsMixin):
     """Add ``record_version``, 1 at every insert and one more with every successful write."""
 
-    record_version: Mapped[int] = mapped_column(BigInteger, nullable=False, info={MARK: "record_version"})
+    # A flush numbers by itself; the default is for ``insert(Model).values()``, which passes it by.
+    record_version: Mapped[int] = mapped_column(
+        BigInteger, nullable=False, insert_default=1, info={MARK: "record_version"}
+    )
 
 
 class RunSeqMixin(CasVerbsMixin):
@@ -239,7 +242,7 @@ class RecordVersionDataclassMixin(CasVerbsMixin, MappedAsDataclass):
     """`RecordVersionMixin` for mapped dataclasses."""
 
     record_version: Mapped[int] = mapped_column(
-        BigInteger, nullable=False, init=False, info={MARK: "record_version"}
+        BigInteger, nullable=False, init=False, insert_default=1, info={MARK: "record_version"}
     )
 
 

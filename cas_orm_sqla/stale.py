@@ -49,6 +49,8 @@ _CLASSES: Final[dict[Verdict, type[StaleFlush]]] = {
     Verdict.WRONG_STATE: StaleGeneration,
     Verdict.MISSING: StaleRow,
 }
+#: SQLAlchemy has no public name for it; without it a pool counts as full once its own size is in use.
+_MAX_OVERFLOW: Final = "_max_overflow"
 Written = list[tuple[InstanceState[Any], Columns]]
 
 
@@ -73,15 +75,24 @@ def judged(session: Session, written: Written) -> StaleFlush:
     return as_stale(columns, identity, Belief(), Verdict.UNDIAGNOSED, None)
 
 
-def unmerged(session: Session, instance: object) -> StaleFlush:
-    """Return the error of an instance that was to be merged into a newer row."""
-    columns = columns_of(type(instance))
-    identity = tuple(columns.mapper.primary_key_from_instance(instance))
-    state = memory.state_of(instance)
-    belief: AttributeBelief = Belief(state.dict.get(columns.version.key))
-    connection = session.connection(bind_arguments={"mapper": columns.mapper})
-    verdict, found = diagnose(connection, told(columns, identity, belief))
-    return as_stale(columns, identity, belief, verdict, found)
+def unmerged(session: Session, given: list[InstanceState[Any]]) -> StaleFlush:
+    """Return the error of the first object of ours that was to be merged into a newer row."""
+    for state in given:
+        columns = columns_of(state.class_)
+        identity = key_of(columns, state)
+        belief: AttributeBelief = Belief(state.dict.get(columns.version.key))
+        connection = session.connection(bind_arguments={"mapper": columns.mapper})
+        verdict, found = diagnose(connection, told(columns, identity, belief))
+        if verdict is not Verdict.UNDIAGNOSED:
+            return as_stale(columns, identity, belief, verdict, found)
+    return as_stale(columns_of(given[0].class_), (), Belief(), Verdict.UNDIAGNOSED, None)
+
+
+def key_of(columns: Columns, state: InstanceState[Any]) -> tuple[Any, ...]:
+    """Return an object's key; what is expired and in no session could not load it."""
+    if state.key is not None:
+        return state.key[1]
+    return tuple(columns.mapper.primary_key_from_instance(state.obj()))
 
 
 def as_stale(
@@ -125,5 +136,5 @@ def _has_free_connection(engine: Engine) -> bool:
     pool = engine.pool
     if not isinstance(pool, QueuePool) or pool.checkedin() > 0:
         return True
-    most: int = getattr(pool, "_max_overflow", 0)
+    most: int = getattr(pool, _MAX_OVERFLOW, 0)
     return most == -1 or pool.overflow() < most

@@ -7,15 +7,24 @@ import pickle
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, select, text
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session, load_only, sessionmaker
 from sqlalchemy.orm.exc import StaleDataError
 
-from cas_orm import ConflictError, ErrRecordVersionConflict, RecordMissing, Superseded, Verdict
-from cas_orm_sqla import AsyncCasSession, CasSession, guard
+from cas_orm import (
+    ConflictError,
+    ErrRecordVersionConflict,
+    Expect,
+    MissingExpectation,
+    RecordMissing,
+    Superseded,
+    Verdict,
+)
+from cas_orm_sqla import AsyncCasSession, CasSession, guard, stale
 from tests.sqla.databases import Engines
-from tests.sqla.shop import Order
+from tests.sqla.rivals import bump
+from tests.sqla.shop import Cart, CartLine, Customer, Order, Seat
 
 MOVES = {
     "stale": ("UPDATE {} SET record_version = 5 WHERE id = {}", ErrRecordVersionConflict, Verdict.STALE),
@@ -159,3 +168,205 @@ def test_guard_makes_a_new_factory(db: Engines) -> None:
     asyncio.run(run())
     with pytest.raises(TypeError):
         guard(Session)  # type: ignore[type-var]
+
+
+def _stored(db: Engines, **values: Any) -> int:
+    """Return the key of an order that is in the database and in no session."""
+    with Session(db.sync) as session:
+        order = Order(**values)
+        session.add(order)
+        session.commit()
+        return order.id
+
+
+def test_merging_changes_without_a_version_is_refused(db: Engines) -> None:
+    """The newest must not win over what was written in between; the session goes on."""
+    key = _stored(db, title="a", n=1)
+    with CasSession(db.sync) as session:
+        with pytest.raises(MissingExpectation):
+            session.merge(Order(id=key, title="mine"))
+        order = session.get_one(Order, key)
+        assert (order.title, order in session.dirty) == ("a", False)
+        with pytest.raises(MissingExpectation):
+            session.merge(Order(id=key, customer=Customer(name="a")))
+        session.commit()
+        assert session.scalars(select(Customer)).all() == []
+
+
+def test_what_may_be_merged(db: Engines) -> None:
+    """A new object, one with the row's version, one that changes nothing, one of a stranger's class."""
+    key = _stored(db, title="a", n=1)
+    with CasSession(db.sync) as session:
+        assert session.merge(Order(title="new")).title == "new"
+        assert session.merge(Order(id=key + 1000, title="chosen")).title == "chosen"
+        assert session.merge(Seat(row="A", number=1, holder="me")).holder == "me"
+        same = session.merge(Order(id=key, title="a", n=1))
+        assert not session.is_modified(same)
+        session.commit()
+        assert same.record_version == 1
+        mine = session.merge(Order(id=key, record_version=1, title="mine"))
+        session.commit()
+        assert (mine.title, mine.record_version) == ("mine", 2)
+        session.merge(Customer(id=1, name="a"))
+        session.commit()
+        session.merge(Customer(id=1, name="b"))
+        session.commit()
+
+
+@pytest.mark.parametrize("rival", [False, True], ids=["alone", "rival"])
+def test_merging_an_expired_object_compares_what_it_last_saw(db: Engines, rival: bool) -> None:
+    """The version is not on the object, but in its memory."""
+    key = _stored(db, title="a")
+    with Session(db.sync) as session:
+        order = session.get_one(Order, key)
+        session.commit()
+    assert "record_version" not in order.__dict__
+    order.title = "mine"
+    if rival:
+        bump(db, Order, key, title="theirs")
+    with CasSession(db.sync) as session:
+        if rival:
+            with pytest.raises(ErrRecordVersionConflict) as caught:
+                session.merge(order)
+            assert dict(caught.value.expected) == {"record_version": 1}
+        else:
+            session.merge(order)
+        session.commit()
+        assert session.get_one(Order, key).title == ("theirs" if rival else "mine")
+
+
+@pytest.mark.parametrize("rival", [False, True], ids=["alone", "rival"])
+def test_merging_into_an_expired_object_compares(db: Engines, rival: bool) -> None:
+    """The session's own object of the row is loaded for the comparison."""
+    key = _stored(db, title="a")
+    with Session(db.sync) as session:
+        given = session.get_one(Order, key)
+        session.expunge(given)
+    given.title = "mine"
+    with CasSession(db.sync) as session:
+        held = session.get_one(Order, key)
+        session.commit()
+        assert "record_version" not in held.__dict__
+        if rival:
+            bump(db, Order, key, title="theirs")
+            with pytest.raises(ErrRecordVersionConflict):
+                session.merge(given)
+        else:
+            assert session.merge(given) is held
+        session.commit()
+        assert held.title == ("theirs" if rival else "mine")
+
+
+def test_merging_old_values_whose_version_was_never_loaded(db: Engines) -> None:
+    """What was loaded without its version would put its older values back."""
+    key = _stored(db, title="a")
+    with Session(db.sync) as session:
+        given = session.scalars(select(Order).options(load_only(Order.title))).one()
+        session.expunge(given)
+    with CasSession(db.sync) as session:
+        session.merge(given)
+        session.commit()
+        bump(db, Order, key, title="theirs")
+        with pytest.raises(MissingExpectation):
+            session.merge(given)
+        session.commit()
+        assert session.get_one(Order, key).title == "theirs"
+
+
+def test_merging_a_refused_object_is_refused(db: Engines) -> None:
+    """Not even with the current version: a refusal by a condition must not come in by another door."""
+    key = _stored(db, title="a", state="new")
+    with Session(db.sync) as session:
+        order = session.get_one(Order, key)
+        order.title = "mine"
+        assert not order.try_save_if_current(session, expect=Expect(state="paid"))
+        session.expunge(order)
+    with CasSession(db.sync) as session:
+        with pytest.raises(Superseded) as caught:
+            session.merge(order)
+        assert caught.value.fenced
+    with Session(db.sync) as session:
+        session.add(order)
+        session.refresh(order)
+        session.expunge(order)
+    order.title = "healed"
+    with CasSession(db.sync) as session:
+        session.merge(order)
+        session.commit()
+        assert session.get_one(Order, key).title == "healed"
+
+
+def test_a_cascaded_merge_is_checked(db: Engines) -> None:
+    """The line's cart comes along with the line, and has no version."""
+    with CasSession(db.sync) as session:
+        cart = Cart(name="a", lines=[CartLine(sku="x")])
+        session.add(cart)
+        session.commit()
+        key, line = cart.id, cart.lines[0].id
+        session.rollback()
+        with pytest.raises(MissingExpectation):
+            session.merge(CartLine(id=line, sku="y", cart=Cart(id=key, name="mine")))
+        with pytest.raises(ErrRecordVersionConflict) as caught:
+            session.merge(CartLine(id=line, sku="y", cart=Cart(id=key, name="mine", record_version=9)))
+        assert (caught.value.model, caught.value.key) == ("Cart", key)
+        session.rollback()
+        session.merge(CartLine(id=line, sku="y", cart=Cart(id=key, name="b", record_version=1)))
+        session.commit()
+        assert (cart.name, cart.record_version) == ("b", 2)
+
+
+def test_an_async_merge(db: Engines) -> None:
+    """The same in a greenlet."""
+    key = _stored(db, title="a")
+
+    async def run() -> None:
+        async with AsyncCasSession(db.asynchronous) as session:
+            with pytest.raises(MissingExpectation):
+                await session.merge(Order(id=key, title="mine"))
+            await session.merge(Order(id=key, title="mine", record_version=1))
+            await session.commit()
+
+    asyncio.run(run())
+
+
+def test_on_a_plain_session_the_newest_wins(db: Engines) -> None:
+    """Documented: no event tells of a merge. A version that the object has is compared there, too."""
+    key = _stored(db, title="a")
+    with Session(db.sync) as session:
+        assert session.merge(Order(id=key, title="mine")).record_version == 1
+        session.commit()
+        with pytest.raises(StaleDataError):
+            session.merge(Order(id=key, title="mine", record_version=1))
+
+
+def test_the_second_connection_is_never_waited_for(db: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that is used up, or may not be asked, leaves the verdict open; one with room finds it."""
+    from sqlalchemy import create_engine
+
+    for overflow, private, verdict in (
+        (0, "_max_overflow", Verdict.UNDIAGNOSED),
+        (1, "_max_overflow", Verdict.STALE),
+        (-1, "_max_overflow", Verdict.STALE),
+        (1, "gone_in_some_later_version", Verdict.UNDIAGNOSED),
+    ):
+        monkeypatch.setattr(stale, "_MAX_OVERFLOW", private)
+        engine = create_engine(db.sync.url, pool_size=1, max_overflow=overflow, pool_timeout=1)
+        with CasSession(engine) as session:
+            order = _two(session)[0]
+            assert order.n == 0
+            session.rollback()
+            assert order.n == 0
+            session.rollback()
+            order.n = 1
+            bump(db, Order, _key_of(order))
+            with pytest.raises(ConflictError) as caught:
+                session.commit()
+            assert caught.value.verdict is verdict
+            session.rollback()
+        engine.dispose()
+
+
+def _key_of(obj: Any) -> Any:
+    from sqlalchemy import inspect
+
+    return inspect(obj).identity[0]
