@@ -15,7 +15,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from cas_orm import MissingExpectation
 from cas_orm_sqla import memory
 from cas_orm_sqla.columns import Columns, columns_of
-from cas_orm_sqla.script import is_expression
+from cas_orm_sqla.kinds import is_expression
 from cas_orm_sqla.stale import key_of
 
 
