@@ -14,13 +14,22 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Column, inspect
 from sqlalchemy.orm import RelationshipDirection
-from sqlalchemy.sql import sqltypes
+from sqlalchemy.sql import ColumnElement, sqltypes
 
 from cas_orm import InvalidExpectation, UnsupportedBackend
 from cas_orm.lifecycle import Lifecycle
 from cas_orm_sqla.belief import condition
 from cas_orm_sqla.names import real_name, why_no_column
-from cas_orm_sqla.parts import AnyColumn, AnyMapper, Attribute, Part, columns_in, made_by_database, part_of
+from cas_orm_sqla.parts import (
+    AnyColumn,
+    AnyMapper,
+    Attribute,
+    Part,
+    columns_in,
+    made_by_database,
+    part_of,
+    tables_of,
+)
 
 if TYPE_CHECKING:
     from cas_orm_sqla.statement import Shape
@@ -177,6 +186,14 @@ class Columns:
         return condition(self, name, value)
 
     @cached_property
+    def discriminated(self) -> tuple[ColumnElement[bool], ...]:
+        """What tells rows of this class from those of other classes in the same table."""
+        kind: Any = self.mapper.polymorphic_on
+        identities = [m.polymorphic_identity for m in self.mapper.self_and_descendants]
+        shared = self.mapper.inherits is not None and getattr(kind, "table", None) is self.owner.table
+        return (kind.in_(identities),) if shared and None not in identities else ()
+
+    @cached_property
     def own(self) -> dict[str, Attribute]:
         """Every plain column of the version's own table, by attribute name."""
         return {a.key: a for a in columns_in(self.mapper, self.owner.table)}
@@ -227,7 +244,7 @@ def _work_out(mapper: AnyMapper) -> Columns:
         if attribute is not None and attribute.column.table is not owner:
             raise UnsupportedBackend(f"{name}: version and {role} must be in one table [cas-unsupported]")
     roles = {a.key for a in (version, generation, token) if a is not None}
-    tables = [owner, *(t for t in mapper.tables if t is not owner)]
+    tables = [owner, *(t for t in tables_of(mapper) if t is not owner)]
     return Columns(
         mapper=mapper,
         version=version,

@@ -36,7 +36,7 @@ def diagnose(
     selected |= {name: columns.own[name].column for name in script.target or ()}
     if belief.budget is not None:
         selected[belief.budget[0]] = belief.budget[1].column
-    query: Select[Any] = select(*selected.values())
+    query: Select[Any] = select(*selected.values()).where(*columns.discriminated)
     if belief.where is not None:
         query = query.add_columns(case((belief.where, 1), else_=0))
     if len(columns.parts) > 1:

@@ -10,10 +10,9 @@ from sqlalchemy.orm.base import NO_VALUE
 
 from cas_orm import InvalidExpectation, MissingExpectation
 from cas_orm_sqla import memory
-from cas_orm_sqla.columns import Attribute, Columns, columns_for
-from cas_orm_sqla.kinds import is_expression
+from cas_orm_sqla.columns import Columns, columns_for
 from cas_orm_sqla.names import parts_of
-from cas_orm_sqla.seen import believed, pending, see, seen
+from cas_orm_sqla.seen import believed, differs, pending, see, seen
 from cas_orm_sqla.winning import gone, take_over
 
 __all__ = ["believed", "changes", "gone", "pending", "ready", "see", "seen", "take_over", "unwrap"]
@@ -78,7 +77,7 @@ def changes(
             if key in writable
             and key in loaded
             and key not in columns.unversioned
-            and _differs(writable[key], before, loaded[key])
+            and differs(writable[key], before, loaded[key])
         }
         return values, True
     named = [update_fields] if isinstance(update_fields, str) else update_fields
@@ -115,9 +114,3 @@ def _check_pending_key(state: InstanceState[Any], columns: Columns) -> None:
                     f"{columns.label}.{attribute.key} was assigned; a flush alone changes a primary key "
                     "[cas-invalid-expectation]"
                 )
-
-
-def _differs(attribute: Attribute, before: object, now: object) -> bool:
-    if before is NO_VALUE or is_expression(now):
-        return True
-    return not attribute.column.type.compare_values(before, now)

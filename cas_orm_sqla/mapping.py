@@ -61,6 +61,8 @@ def _set_adopted_column(mapper: Mapper[Any], class_: type[Any]) -> None:
 def _check(mapper: Mapper[Any], class_: type[Any], version: Any) -> None:
     """Refuse a class whose flush would not be guarded by the version that its verbs compare."""
     name = class_.__name__
+    if mapper.concrete and version is not None and version.table not in mapper.tables:
+        raise ArgumentError(f"{name} is concrete and has no version in its own table: add one, and name it")
     mark = marked(mapper.local_table, "record_version")
     if mark is not None and version is not mark:
         raise ArgumentError(f"{name}: version_id_col is another column than record_version; leave it out")

@@ -23,7 +23,7 @@ def matches(columns: Columns, part: Part, belief: AttributeBelief | None) -> Col
     ]
     if belief is None:
         return and_(*keys)
-    conditions: list[ColumnElement[bool]] = [*keys]
+    conditions: list[ColumnElement[bool]] = [*keys, *columns.discriminated]
     if belief.version is not None:
         conditions.append(columns.version.column == bindparam(f"{BELIEF}version", required=True))
     if belief.generation is not None and columns.generation is not None:

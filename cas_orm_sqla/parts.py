@@ -39,6 +39,12 @@ class Part:
     attributes: tuple[Attribute, ...]
 
 
+def tables_of(mapper: AnyMapper) -> list[Any]:
+    """Return a mapper's tables as a flush writes them: the root's first."""
+    down = [m.local_table for m in reversed([*mapper.iterate_to_root()]) if m.local_table in mapper.tables]
+    return [*dict.fromkeys(down), *(t for t in mapper.tables if t not in down)]
+
+
 def part_of(mapper: AnyMapper, table: Any, roles: set[str]) -> Part:
     """Return one table of a mapper; attributes with these names are written by the library alone.
 

@@ -12,6 +12,7 @@ from cas_orm.belief import Belief, exact, resolve
 from cas_orm_sqla import memory
 from cas_orm_sqla.belief import AttributeBelief, Where, believable, check_where
 from cas_orm_sqla.columns import Attribute, Columns, columns_of
+from cas_orm_sqla.kinds import is_expression
 
 
 def seen(obj: object, names: tuple[str, ...]) -> dict[str, object]:
@@ -60,6 +61,13 @@ def committed(state: InstanceState[Any], key: str) -> object:
 def pending(state: InstanceState[Any], key: str) -> bool:
     """Tell whether an attribute has a change that was not flushed."""
     return key in state.committed_state and state.committed_state[key] != state.dict.get(key, NO_VALUE)
+
+
+def differs(attribute: Attribute, before: object, now: object) -> bool:
+    """Tell whether an assigned attribute has another value than before, as its type compares them."""
+    if before is NO_VALUE or is_expression(now):
+        return True
+    return not attribute.column.type.compare_values(before, now)
 
 
 def number(state: InstanceState[Any], attribute: Attribute, role: str) -> Any:

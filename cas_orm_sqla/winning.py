@@ -15,7 +15,7 @@ from cas_orm.memory import advanced
 from cas_orm_sqla import memory
 from cas_orm_sqla.columns import Columns
 from cas_orm_sqla.script import Script
-from cas_orm_sqla.seen import number, see
+from cas_orm_sqla.seen import differs, number, see
 
 
 def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> None:
@@ -35,6 +35,7 @@ def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> N
         set_committed_value(obj, columns.generation.key, outcome.run_seq)
         remembered.generation = outcome.run_seq
     _take_version(obj, remembered, script, outcome, last)
+    _settle_unchanged(state, obj, columns)
     _make_clean(session, state)
     if made is not None:
         made.keys.update(script.values, script.answered, lost, columns.roles)
@@ -112,6 +113,17 @@ def gone(session: Session, state: InstanceState[Any], columns: Columns, outcome:
         deleted([state])
     else:
         session.expunge(state.obj())
+
+
+def _settle_unchanged(state: InstanceState[Any], obj: object, columns: Columns) -> None:
+    """Take what was assigned its old value as unchanged: it would keep the object among the modified ones."""
+    if not state.committed_state:
+        return
+    loaded = state.dict
+    for key, before in list(state.committed_state.items()):
+        attribute = columns.writable.get(key)
+        if attribute is not None and key in loaded and not differs(attribute, before, loaded[key]):
+            set_committed_value(obj, key, loaded[key])
 
 
 def _make_clean(session: Session, state: InstanceState[Any]) -> None:

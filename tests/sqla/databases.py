@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from tests.django.databases import ALIASES, SUFFIX
-from tests.sqla import sample, shapes
+from tests.sqla import forms, sample, shapes
 from tests.sqla.shop import Base
 
 #: database -> the dialect, its sync driver, its async driver
@@ -77,7 +77,7 @@ def engines(database: str) -> Engines:
             create_async_engine(url(database, asynchronous=True), poolclass=NullPool, **options),
         )
         _OPEN[database] = made
-        assert {shapes.plain_table.metadata, sample.Sample.metadata} == {Base.metadata}
+        assert {shapes.plain_table.metadata, sample.Sample.metadata, forms.Board.metadata} == {Base.metadata}
         Base.metadata.create_all(made.sync)
     return _OPEN[database]
 

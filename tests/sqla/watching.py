@@ -19,7 +19,7 @@ def updates(engine: Engine) -> Iterator[list[tuple[str, set[str]]]]:
     def listen(connection: Any, cursor: Any, sql: str, *rest: Any) -> None:
         found = re.match(r'UPDATE [`"]?(.+?)[`"]? SET (.*?) WHERE ', sql, re.DOTALL)
         if found:
-            sent.append((found[1], {_column(one) for one in _split(found[2])}))
+            sent.append((found[1].replace("%%", "%"), {_column(one) for one in _split(found[2])}))
 
     event.listen(engine, "before_cursor_execute", listen)
     try:
