@@ -14,6 +14,7 @@ from sqlalchemy.sql.elements import (
     Grouping,
     TextClause,
     True_,
+    UnaryExpression,
 )
 from sqlalchemy.sql.schema import Column
 from sqlalchemy.sql.selectable import SelectBase
@@ -125,6 +126,11 @@ def _truth(element: Any) -> bool | None:
         return isinstance(element, True_)
     if isinstance(element, Grouping):
         return _truth(element.element)
+    if isinstance(element, UnaryExpression):
+        inner = _truth(element.element)
+        negated = element.operator in (operators.inv, operators.is_false)
+        kept = negated or element.operator is operators.is_true
+        return None if inner is None or not kept else inner is not negated
     if isinstance(element, BooleanClauseList):
         truths = [_truth(clause) for clause in element.clauses]
         decisive = element.operator is operators.or_
