@@ -86,18 +86,19 @@ def number(state: InstanceState[Any], attribute: Attribute, role: str) -> Any:
     return remembered.version if role == "record_version" else remembered.generation
 
 
-def see(state: InstanceState[Any], columns: Columns) -> None:
-    """Keep the loaded numbers as the last-seen ones."""
-    loaded, key = state.dict, columns.version.key
-    version = loaded.get(key)
-    if version is None or pending(state, key):
-        return
+def see(state: InstanceState[Any], columns: Columns) -> memory.Memory:
+    """Keep the loaded numbers as the last-seen ones; return the memory that they are kept in."""
     remembered = memory.remember(state)
-    remembered.version = version
-    if columns.generation is not None and columns.generation.key in loaded:
-        remembered.generation = loaded[columns.generation.key]
-    if columns.is_job:
-        remembered.job = job_of(state)
+    loaded, key = state.dict, columns.version_name
+    version = loaded.get(key)
+    if version is not None and not pending(state, key):
+        remembered.version = version
+        generation = columns.generation_name
+        if generation is not None and generation in loaded:
+            remembered.generation = loaded[generation]
+        if columns.is_job:
+            remembered.job = job_of(state)
+    return remembered
 
 
 def job_of(state: InstanceState[Any]) -> dict[str, object]:

@@ -19,7 +19,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from cas_orm import InvalidExpectation, MissingExpectation
 from cas_orm_sqla import hooks, memory
 from cas_orm_sqla.capabilities import commits_itself
-from cas_orm_sqla.columns import Columns, columns_of
+from cas_orm_sqla.columns import Columns, columns_for, columns_of
 from cas_orm_sqla.instance import pending, see
 
 _COMMITTED: Final = "cas_orm_committed"
@@ -40,22 +40,28 @@ def _ours(objects: Iterable[Any]) -> Iterator[tuple[InstanceState[Any], Columns]
     """Yield the states of the objects that have the verbs."""
     for obj in objects:
         if hasattr(type(obj), "__cas_seen__"):
-            yield memory.state_of(obj), columns_of(type(obj))
+            state = memory.state_of(obj)
+            yield state, columns_for(state.manager.mapper)
 
 
 def _before_flush(session: Session, context: Any, instances: Any) -> None:
     deleted = session.deleted
     for state, columns in _ours([*session.dirty, *deleted]):
         obj = state.obj()
-        if obj in deleted or session.is_modified(obj):
+        if _is_sound(state, columns):
+            see(state, columns)
+        elif obj in deleted or session.is_modified(obj):  # asks every attribute, so it is asked last
             _guard(state, columns)
 
 
 def _after_flush(session: Session, context: Any) -> None:
+    provisional: dict[Columns, bool] = {}
     for state, columns in _ours([*session.dirty, *session.new]):
-        if columns.version.key in state.dict:
-            mapper = {"mapper": columns.mapper}
-            if not commits_itself(session.connection(bind_arguments=mapper)):
+        if columns.version_name in state.dict:
+            if columns not in provisional:
+                connection = session.connection(bind_arguments={"mapper": columns.mapper})
+                provisional[columns] = not commits_itself(connection)
+            if provisional[columns]:
                 memory.mark(session, state)
             see(state, columns)
 
@@ -112,6 +118,15 @@ def _pickled(obj: Any, pickled: dict[str, Any]) -> None:
     state = memory.state_of(obj)
     if memory.recall(state) is not None:
         pickled["info"] = state.info
+
+
+def _is_sound(state: InstanceState[Any], columns: Columns) -> bool:
+    """Tell whether there is nothing that `_guard` would refuse, or give back."""
+    remembered = memory.recall(state)
+    if remembered is not None and not (remembered.fence is None and remembered.doubt is None):
+        return False
+    names = (columns.version_name, columns.generation_name)
+    return columns.version_name in state.dict and state.committed_state.keys().isdisjoint(names)
 
 
 def _guard(state: InstanceState[Any], columns: Columns) -> None:

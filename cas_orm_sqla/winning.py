@@ -22,9 +22,8 @@ def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> N
     """Bring the object in step with the row that it has just won."""
     state, columns = memory.state_of(obj), script.columns
     last = number(state, columns.version, "record_version")
-    see(state, columns)
+    remembered = see(state, columns)
     made = memory.mark(session, state) if outcome.provisional else None
-    remembered = memory.remember(state)
     _assign(state, obj, columns, _known(script))
     lost = _lost(state, script)
     if lost:
@@ -131,7 +130,7 @@ def _make_clean(session: Session, state: InstanceState[Any]) -> None:
 
     Inside a savepoint it stays there: that is how the savepoint's rollback knows to expire it.
     """
-    if state.session is not None and not state.committed_state and not session.in_nested_transaction():
+    if state.session_id and not state.committed_state and not session.in_nested_transaction():
         commit_all = getattr(state, "_commit_all", None)  # private: without it a flush only loads the key
         if commit_all is not None:
             commit_all(state.dict, session.identity_map)
