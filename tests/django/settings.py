@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pymysql
+import os
 
-# PyMySQL answers to the name that Django's MySQL backend imports.
-pymysql.install_as_MySQLdb()
+if "mysqlclient" not in os.environ.get("CAS_TEST_SQLA_DRIVERS", ""):
+    import pymysql
+
+    # PyMySQL answers to the name that Django's MySQL backend imports, unless mysqlclient itself is tested.
+    pymysql.install_as_MySQLdb()
 
 from tests.django.databases import discover  # noqa: E402
 

@@ -1,6 +1,8 @@
 """Databases of their own for SQLAlchemy, on the servers that the Django tests have found.
 
 Each is created at its first use in a process, with the tables of the shop, and dropped at the end.
+``CAS_TEST_SQLA_DRIVERS`` (comma-separated, such as ``psycopg2,asyncpg,mysqlclient``) puts other drivers in the
+place of the usual ones; a driver that is not installed is skipped by name, and is an error with CI=true.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +25,45 @@ from tests.django.databases import ALIASES, SUFFIX
 from tests.sqla import forms, sample, shapes
 from tests.sqla.shop import Base
 
-#: database -> the dialect, its sync driver, its async driver
-DRIVERS = {
-    "sqlite": ("sqlite", "pysqlite", "aiosqlite"),
-    "postgres": ("postgresql", "psycopg", "psycopg"),
-    "mariadb": ("mariadb", "pymysql", "asyncmy"),
+DIALECTS = {"sqlite": "sqlite", "postgres": "postgresql", "mariadb": "mariadb"}
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One driver: where it is imported from, what it is for, and its name in a URL."""
+
+    module: str
+    database: str
+    asynchronous: bool
+    name: str
+
+
+#: By the name of its distribution; psycopg has both colours.
+KNOWN = {
+    "sqlite3": Driver("sqlite3", "sqlite", False, "pysqlite"),
+    "aiosqlite": Driver("aiosqlite", "sqlite", True, "aiosqlite"),
+    "psycopg": Driver("psycopg", "postgres", False, "psycopg"),
+    "psycopg-async": Driver("psycopg", "postgres", True, "psycopg"),
+    "psycopg2": Driver("psycopg2", "postgres", False, "psycopg2"),
+    "asyncpg": Driver("asyncpg", "postgres", True, "asyncpg"),
+    "pymysql": Driver("pymysql", "mariadb", False, "pymysql"),
+    "mysqlclient": Driver("MySQLdb", "mariadb", False, "mysqldb"),
+    "asyncmy": Driver("asyncmy", "mariadb", True, "asyncmy"),
 }
+USUAL = ("sqlite3", "aiosqlite", "psycopg", "psycopg-async", "pymysql", "asyncmy")
+
+
+def _chosen() -> dict[str, tuple[Driver, Driver]]:
+    """Return the sync and the async driver of each database."""
+    asked = [name.strip() for name in os.environ.get("CAS_TEST_SQLA_DRIVERS", "").split(",") if name.strip()]
+    if unknown := set(asked) - set(KNOWN):
+        raise ValueError(f"CAS_TEST_SQLA_DRIVERS: {sorted(unknown)} are not among {sorted(KNOWN)}")
+    found = {(d.database, d.asynchronous): d for d in (KNOWN[name] for name in [*USUAL, *asked])}
+    return {database: (found[database, False], found[database, True]) for database in DIALECTS}
+
+
+#: database -> its sync driver, its async driver
+DRIVERS = _chosen()
 NAME = f"test_cas_orm_sqla_{SUFFIX}{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 
 
@@ -50,8 +86,13 @@ _OPEN: dict[str, Engines] = {}
 
 def url(database: str, *, asynchronous: bool = False, server: bool = False) -> URL:
     """Return the URL of a database, or of the server that it is on."""
-    dialect, *drivers = DRIVERS[database]
-    name = f"{dialect}+{drivers[asynchronous]}"
+    return url_of(DRIVERS[database][asynchronous], server=server)
+
+
+def url_of(driver: Driver, *, server: bool = False) -> URL:
+    """Return the URL of a driver's database, or of the server that it is on."""
+    database = driver.database
+    name = f"{DIALECTS[database]}+{driver.name}"
     if database == "sqlite":
         return URL.create(name, database=str(Path(tempfile.gettempdir()) / f"{NAME}.sqlite3"))
     config: dict[str, Any] = settings.DATABASES[ALIASES[database]]
@@ -66,8 +107,18 @@ def url(database: str, *, asynchronous: bool = False, server: bool = False) -> U
     )
 
 
+def skip_without(*drivers: Driver) -> None:
+    """Skip by name the test of a driver that is not installed; with CI=true it is an error."""
+    absent = [driver.module for driver in drivers if find_spec(driver.module) is None]
+    if absent and os.environ.get("CI", "").lower() in ("1", "true"):
+        raise RuntimeError(f"{absent} are not installed, and CI=true")
+    if absent:
+        pytest.skip(f"not installed: {', '.join(absent)}")
+
+
 def engines(database: str) -> Engines:
     """Return the engines of a database, made with its tables at the first call."""
+    skip_without(*DRIVERS[database])
     if database not in _OPEN:
         if database != "sqlite":
             _on_server(database, f"CREATE DATABASE {NAME}")
