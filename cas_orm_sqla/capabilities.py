@@ -46,7 +46,8 @@ class Capabilities:
         self.autocommit = self.autocommit_reader(dialect, connection.connection.dbapi_connection)
         self.pipeline = self.pipeline_reader(connection.connection.dbapi_connection)
 
-    def why_not_counted(self, dialect: Dialect) -> str:
+    @staticmethod
+    def why_not_counted(dialect: Dialect) -> str:
         """Judge the dialect. RETURNING is no way out: a DELETE and most updates are judged by their count."""
         if dialect.supports_sane_rowcount:
             return ""
@@ -55,8 +56,9 @@ class Capabilities:
             "be judged; use a dialect and driver that can, such as postgresql+psycopg"
         )
 
-    def why_not_matched(self, dialect: Dialect, driver: Any) -> str:
-        """Judge the flag that makes a MySQL count mean "matched". SQLAlchemy sets it; connect_args undo it."""
+    @staticmethod
+    def why_not_matched(dialect: Dialect, driver: Any) -> str:
+        """Judge the flag that makes MySQL count what matched. SQLAlchemy sets it; connect_args undo it."""
         flags = getattr(driver, "client_flag", getattr(driver, "_client_flag", None))  # asyncmy's has a "_"
         if dialect.name not in ("mysql", "mariadb") or not isinstance(flags, int) or flags & _FOUND_ROWS:
             return ""
@@ -66,7 +68,8 @@ class Capabilities:
             "or add CLIENT.FOUND_ROWS to it"
         )
 
-    def autocommit_reader(self, dialect: Dialect, connection: Any) -> Reader | None:
+    @staticmethod
+    def autocommit_reader(dialect: Dialect, connection: Any) -> Reader | None:
         """Find out how to ask this driver, whose own options may have put it in autocommit."""
         if dialect.name == "sqlite":
             return _sqlite_autocommits if hasattr(connection, "in_transaction") else _behind_shell
@@ -74,7 +77,8 @@ class Capabilities:
             return attrgetter("autocommit")
         return methodcaller("get_autocommit") if hasattr(connection, "get_autocommit") else None
 
-    def pipeline_reader(self, connection: Any) -> Reader | None:
+    @staticmethod
+    def pipeline_reader(connection: Any) -> Reader | None:
         """Find out how to ask psycopg, whose pipeline counts rows that it may roll back afterwards."""
         for path in ("pgconn", "driver_connection.pgconn"):  # itself, and behind SQLAlchemy's async shell
             reader = attrgetter(f"{path}.pipeline_status")

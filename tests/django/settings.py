@@ -10,7 +10,7 @@ if "mysqlclient" not in os.environ.get("CAS_TEST_SQLA_DRIVERS", ""):
     # PyMySQL answers to the name that Django's MySQL backend imports, unless mysqlclient itself is tested.
     pymysql.install_as_MySQLdb()
 
-from tests.django.databases import discover  # noqa: E402
+from tests.django.databases import discover
 
 SECRET_KEY = "only for tests"
 DEBUG = False

@@ -1,8 +1,8 @@
 """Databases of their own for SQLAlchemy, on the servers that the Django tests have found.
 
 Each is created at its first use in a process, with the tables of the shop, and dropped at the end.
-``CAS_TEST_SQLA_DRIVERS`` (comma-separated, such as ``psycopg2,asyncpg,mysqlclient``) puts other drivers in the
-place of the usual ones; a driver that is not installed is skipped by name, and is an error with CI=true.
+``CAS_TEST_SQLA_DRIVERS`` (comma-separated, such as ``psycopg2,asyncpg,mysqlclient``) puts other drivers in
+the place of the usual ones; one that is not installed is skipped by name, and is an error with CI=true.
 """
 
 from __future__ import annotations
