@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from cas_orm import Expect, Outcome, UnsupportedBackend
+from cas_orm import Expect, Outcome, TransientConflict, UnsupportedBackend
 from cas_orm_sqla import try_update_if_current
 from cas_orm_sqla.capabilities import Capabilities, capabilities_of, commits_itself
 from cas_orm_sqla.transactions import own_transaction
@@ -446,3 +446,26 @@ def test_what_its_savepoint_sends(db: Engines) -> None:
                     connection.execute(select(1))
         around = [(f"SAVEPOINT sa_savepoint_{n}", f"RELEASE SAVEPOINT sa_savepoint_{n}") for n in (1, 2)]
         assert statements == begin + [sql for into, out in around for sql in (into, "SELECT 1", out)]
+
+
+@on("sqlite")
+def test_a_commit_that_is_refused_is_taken_back(db: Engines) -> None:
+    """A reader in the way of the library's own COMMIT: nothing is written, no transaction is left open."""
+    key = _book(db)
+    options = {"isolation_level": "AUTOCOMMIT", "connect_args": {"timeout": 0}}
+    with made("sqlite", **options) as engine, Session(engine) as session:
+        book = session.get_one(Book, key)
+        book.name, book.pages = "b", 2
+        reader = db.sync.raw_connection()
+        reading = reader.cursor()
+        reading.execute("SELECT id FROM item UNION ALL SELECT id FROM item")
+        assert reading.fetchone() == (key,)  # half read: its lock stays
+        with pytest.raises(TransientConflict) as refused:
+            book.save_if_current(session)
+        assert refused.value.transaction == "open"
+        assert not session.connection().connection.driver_connection.in_transaction
+        reading.close()
+        reader.close()
+        assert _read_book(db, key) == ("a", 1, 1)
+        assert book.save_if_current(session).record_version == 2
+    assert _read_book(db, key) == ("b", 2, 2)
