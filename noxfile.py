@@ -33,7 +33,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = os.environ.get("CI") == "true"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["grid", "lowest", "upstream"]
+nox.options.sessions = ["grid", "lowest", "upstream", "drivers"]
 
 
 def put_pyenv_on_path(versions: list[str]) -> None:
@@ -71,6 +71,25 @@ def lowest(session: nox.Session) -> None:
     """Run the core and contract suites on the lowest versions that pyproject.toml admits."""
     session.install("--resolution", "lowest-direct", "-e", ".[test]")
     session.run("python", "-m", "pytest", *CONTRACT_SUITES, *session.posargs)
+
+
+OTHER_DRIVERS = "psycopg2,asyncpg,mysqlclient"
+
+
+@nox.session(python=NEWEST[0])
+def drivers(session: nox.Session) -> None:
+    """Run the SQLAlchemy half of the contract suite on the drivers that the grid does not run on.
+
+    Which are psycopg2, asyncpg and mysqlclient, on PostgreSQL and MariaDB: won, refused, hooks, memory and
+    cascades from the contract suite, then what is about drivers in the adapter's own tests. A minute or two.
+    """
+    session.install("-e", ".[test,drivers]")
+    names = ("won", "refused", "on_won", "memory", "cascade")
+    contract = [f"tests/contract/test_{name}.py" for name in names]
+    own = ["tests/sqla/test_drivers.py", "tests/sqla/test_capabilities.py"]
+    only = "not django and not sqlite"
+    env = {"CAS_TEST_SQLA_DRIVERS": OTHER_DRIVERS}
+    session.run("python", "-m", "pytest", *contract, *own, "-k", only, *session.posargs, env=env)
 
 
 @nox.session(python=NEWEST[0])
