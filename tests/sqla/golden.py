@@ -53,14 +53,14 @@ DELETE FROM "order"
 -- joined inheritance
 UPDATE item
     SET name=?, record_version=(item.record_version + ?)
-    WHERE item.id = ? AND item.record_version = ? AND item.run_seq = ?;
+    WHERE item.id = ? AND item.kind IN (… kind …) AND item.record_version = ? AND item.run_seq = ?;
 UPDATE book
     SET pages=?
     WHERE book.id = ?;
 -- joined inheritance, the child's table only
 UPDATE item
     SET record_version=(item.record_version + ?)
-    WHERE item.id = ? AND item.record_version = ? AND item.run_seq = ?;
+    WHERE item.id = ? AND item.kind IN (… kind …) AND item.record_version = ? AND item.run_seq = ?;
 UPDATE book
     SET pages=?
     WHERE book.id = ?;
@@ -146,7 +146,7 @@ DELETE FROM "order"
 UPDATE item
     SET name=%(cas_set_name)s::VARCHAR,
         record_version=(item.record_version + %(record_version_1)s::BIGINT)
-    WHERE item.id = %(cas_key_0)s::INTEGER
+    WHERE item.id = %(cas_key_0)s::INTEGER AND item.kind IN (… kind …)
         AND item.record_version = %(cas_believed_version)s::BIGINT
         AND item.run_seq = %(cas_believed_generation)s::BIGINT
     RETURNING item.record_version;
@@ -156,7 +156,7 @@ UPDATE book
 -- joined inheritance, the child's table only
 UPDATE item
     SET record_version=(item.record_version + %(record_version_1)s::BIGINT)
-    WHERE item.id = %(cas_key_0)s::INTEGER
+    WHERE item.id = %(cas_key_0)s::INTEGER AND item.kind IN (… kind …)
         AND item.record_version = %(cas_believed_version)s::BIGINT
         AND item.run_seq = %(cas_believed_generation)s::BIGINT
     RETURNING item.record_version;
@@ -213,14 +213,14 @@ DELETE FROM `order`
 -- joined inheritance
 UPDATE item
     SET name=%s, record_version=last_insert_id(item.record_version + %s)
-    WHERE item.id = %s AND item.record_version = %s AND item.run_seq = %s;
+    WHERE item.id = %s AND item.kind IN (… kind …) AND item.record_version = %s AND item.run_seq = %s;
 UPDATE book
     SET pages=%s
     WHERE book.id = %s;
 -- joined inheritance, the child's table only
 UPDATE item
     SET record_version=last_insert_id(item.record_version + %s)
-    WHERE item.id = %s AND item.record_version = %s AND item.run_seq = %s;
+    WHERE item.id = %s AND item.kind IN (… kind …) AND item.record_version = %s AND item.run_seq = %s;
 UPDATE book
     SET pages=%s
     WHERE book.id = %s;
@@ -285,16 +285,16 @@ DELETE FROM "order"
 -- joined inheritance
 UPDATE item
     SET name=:cas_set_name, record_version=(item.record_version + :record_version_1)
-    WHERE item.id = :cas_key_0 AND item.record_version = :cas_believed_version
-        AND item.run_seq = :cas_believed_generation;
+    WHERE item.id = :cas_key_0 AND item.kind IN (… kind …)
+        AND item.record_version = :cas_believed_version AND item.run_seq = :cas_believed_generation;
 UPDATE book
     SET pages=:cas_set_pages
     WHERE book.id = :cas_key_0;
 -- joined inheritance, the child's table only
 UPDATE item
     SET record_version=(item.record_version + :record_version_1)
-    WHERE item.id = :cas_key_0 AND item.record_version = :cas_believed_version
-        AND item.run_seq = :cas_believed_generation;
+    WHERE item.id = :cas_key_0 AND item.kind IN (… kind …)
+        AND item.record_version = :cas_believed_version AND item.run_seq = :cas_believed_generation;
 UPDATE book
     SET pages=:cas_set_pages
     WHERE book.id = :cas_key_0;
@@ -359,16 +359,16 @@ DELETE FROM [order]
 -- joined inheritance
 UPDATE item
     SET name=:cas_set_name, record_version=(item.record_version + :record_version_1)
-    WHERE item.id = :cas_key_0 AND item.record_version = :cas_believed_version
-        AND item.run_seq = :cas_believed_generation;
+    WHERE item.id = :cas_key_0 AND item.kind IN (… kind …)
+        AND item.record_version = :cas_believed_version AND item.run_seq = :cas_believed_generation;
 UPDATE book
     SET pages=:cas_set_pages
     WHERE book.id = :cas_key_0;
 -- joined inheritance, the child's table only
 UPDATE item
     SET record_version=(item.record_version + :record_version_1)
-    WHERE item.id = :cas_key_0 AND item.record_version = :cas_believed_version
-        AND item.run_seq = :cas_believed_generation;
+    WHERE item.id = :cas_key_0 AND item.kind IN (… kind …)
+        AND item.record_version = :cas_believed_version AND item.run_seq = :cas_believed_generation;
 UPDATE book
     SET pages=:cas_set_pages
     WHERE book.id = :cas_key_0;
