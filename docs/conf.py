@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.metadata import version as version_of
 
 import django
 from django.conf import settings
+
+# autodoc looks at declared attributes of mixins, which are meant for mapped classes.
+warnings.filterwarnings("ignore", message="Unmanaged access of declarative attribute")
 
 # autodoc imports the Django adapter, and models want a configured Django.
 settings.configure(
@@ -43,7 +47,7 @@ napoleon_use_ivar = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(django|sqlalchemy|asgiref|collections|datetime|enum|typing|types|contextlib|uuid)(\..*)?"),
     (r"py:.*", r"cas_orm\.facts\..*"),
-    (r"py:.*", r"cas_orm_sqla\.guarded\.F"),
+    (r"py:.*", r"(cas_orm_(django|sqla)\.\w+\.)?[A-Z]"),  # type variables
     (
         r"py:.*",
         r"(optional|Where|OnWon|Model|Any|Self|Q|QuerySet|Mapping|Iterable|Sequence|Callable|Verdict\..*)",
