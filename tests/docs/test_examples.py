@@ -16,7 +16,12 @@ from tests.docs.run_document import examples_of
 ROOT = Path(__file__).parents[2]
 RUNNER = Path(__file__).with_name("run_document.py")
 
-ABOUT_ONE_ORM = {"guard-a-session-factory", "autoflush-and-refused-objects", "set-up-the-database"}
+ABOUT_ONE_ORM = {
+    "autoflush-and-refused-objects",
+    "guard-a-session-factory",
+    "set-up-the-database",
+    "use-sqlmodel",
+}
 #: Guides that define the Django models which they show.
 BRING_THEIR_OWN = {"adopt-an-existing-model", "survive-a-lost-connection"}
 
