@@ -101,14 +101,21 @@ def check_where(columns: Columns, where: Any) -> None:
         raise InvalidExpectation(
             f"where= takes a condition, not {type(where).__name__} [cas-invalid-expectation]"
         )
+    if not is_over(columns.owner.table, element):
+        raise InvalidExpectation(
+            f"where= must name plain columns of {columns.owner.table.name}: no join, no sub-select, no text "
+            "[cas-invalid-expectation]"
+        )
+
+
+def is_over(table: Any, element: Any) -> bool:
+    """Tell whether an expression is made of plain columns of one table: no sub-select, no text."""
     for part in iterate(element):
-        foreign = isinstance(part, Column) and part.table is not columns.owner.table
+        foreign = isinstance(part, Column) and part.table is not table
         raw = isinstance(part, TextClause) or (isinstance(part, ColumnClause) and part.is_literal)
         if foreign or raw or isinstance(part, SelectBase):
-            raise InvalidExpectation(
-                f"where= must name plain columns of {columns.owner.table.name}: no join, no sub-select, no "
-                "text [cas-invalid-expectation]"
-            )
+            return False
+    return True
 
 
 def holds_always(where: Any) -> bool:

@@ -18,7 +18,7 @@ from sqlalchemy.sql import ColumnElement, sqltypes
 
 from cas_orm import InvalidExpectation, UnsupportedBackend
 from cas_orm.lifecycle import Lifecycle
-from cas_orm_sqla.belief import condition
+from cas_orm_sqla.belief import condition, is_over
 from cas_orm_sqla.names import real_name, why_no_column
 from cas_orm_sqla.parts import (
     AnyColumn,
@@ -115,6 +115,12 @@ class Columns:
     def derived(self) -> tuple[str, ...]:
         """Attributes that are SQL expressions: a write may have changed them."""
         return tuple(p.key for p in self.mapper.column_attrs if not isinstance(p.columns[0], Column))
+
+    @cached_property
+    def derived_here(self) -> tuple[str, ...]:
+        """Those that are made of the version's own table alone: its UPDATE can hand them back."""
+        props = [self.mapper.column_attrs[key] for key in self.derived]
+        return tuple(p.key for p in props if not p.deferred and is_over(self.owner.table, p.columns[0]))
 
     @cached_property
     def changed_by_update(self) -> tuple[Attribute, ...]:

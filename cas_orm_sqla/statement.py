@@ -95,7 +95,7 @@ def update_shape(
         unseen += [a.key for a in moved]
         if first:
             values |= _raised(columns, dialect, rises)
-            answers += _unknown_numbers(columns, dialect, belief)
+            answers += [*_unknown_numbers(columns, dialect, belief), *columns.derived_here]
         sql = update(part.table).values(values).where(matches(columns, part, belief if first else None))
         returning: tuple[str, ...] = ()
         if answers and returns_rows(dialect, part):
@@ -155,4 +155,5 @@ def _unknown_numbers(columns: Columns, dialect: Dialect, belief: AttributeBelief
 
 
 def _column(columns: Columns, part: Part, key: str) -> Any:
-    return next(c for c in columns.mapper.attrs[key].columns if c.table is part.table)
+    found = columns.mapper.attrs[key].columns
+    return found[0] if key in columns.derived else next(c for c in found if c.table is part.table)

@@ -51,8 +51,8 @@ def _known(script: Script) -> dict[str, Any]:
 
 def _lost(state: InstanceState[Any], script: Script) -> list[str]:
     """Name the loaded attributes whose new values nobody has said."""
-    unanswered = [key for key in script.unseen if key not in script.answered]
-    return [key for key in (*unanswered, *script.columns.derived) if key in state.dict]
+    changed = (*script.unseen, *script.columns.derived)
+    return [key for key in changed if key not in script.answered and key in state.dict]
 
 
 def _assign(state: InstanceState[Any], obj: object, columns: Columns, values: Mapping[str, Any]) -> None:

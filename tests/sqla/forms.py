@@ -13,6 +13,8 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    func,
+    select,
 )
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.ext.mutable import MutableComposite
@@ -20,6 +22,7 @@ from sqlalchemy.orm import (
     DynamicMapped,
     Mapped,
     WriteOnlyMapped,
+    column_property,
     composite,
     mapped_column,
     registry,
@@ -339,4 +342,8 @@ Table(
     Base.metadata,
     Column("pupil_id", ForeignKey(Pupil.id), primary_key=True),
     Column("course_id", ForeignKey(Course.id), primary_key=True),
+)
+
+Board.moved = column_property(
+    select(func.count(Note.id)).where(Note.moving_id == Board.id).correlate_except(Note).scalar_subquery()
 )

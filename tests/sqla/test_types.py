@@ -325,6 +325,8 @@ async def test_no_io_after_an_async_verb(db: Engines) -> None:
             assert await obj.asave_if_current(session)
             still = names & set(loaded(obj))
             assert {"record_version", *change} <= still
+            if db.sync.dialect.update_returning:  # only what a trigger of SQLite does is not handed back
+                assert names - still <= {"fired"}
             await session.commit()
             assert {n: getattr(obj, n) for n in still} == afresh(db.sync, obj, *still)
             column = getattr(model, *change)
