@@ -75,7 +75,12 @@ class Capabilities:
             return _sqlite_autocommits if hasattr(connection, "in_transaction") else _behind_shell
         if isinstance(getattr(connection, "autocommit", None), bool):
             return attrgetter("autocommit")
-        return methodcaller("get_autocommit") if hasattr(connection, "get_autocommit") else None
+        if hasattr(connection, "get_autocommit"):
+            return methodcaller("get_autocommit")
+        driver = getattr(
+            connection, "driver_connection", None
+        )  # behind the async shell of an older SQLAlchemy
+        return _asked_behind_shell if hasattr(driver, "get_autocommit") else None
 
     @staticmethod
     def pipeline_reader(connection: Any) -> Reader | None:
@@ -152,3 +157,7 @@ def _sqlite_autocommits(driver: Any) -> bool:
 
 def _behind_shell(shell: Any) -> bool:
     return _sqlite_autocommits(shell.driver_connection)
+
+
+def _asked_behind_shell(shell: Any) -> bool:
+    return bool(shell.driver_connection.get_autocommit())
