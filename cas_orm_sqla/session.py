@@ -1,6 +1,7 @@
 """What happens around a session's flushes and transactions, on every ``Session``.
 
-before_flush ─▶ a refused object raises again; an expired version becomes the last-seen one
+before_flush ─▶ a refused object raises again; an expired version becomes the last-seen one (before_update and
+                before_delete, for what only the flush knows that it writes)
 after_flush  ─▶ the versions that the flush has written are the last-seen ones now
 after_commit ─▶ what is loaded now has been seen
 the end of a transaction without a commit ─▶ what was seen before it is the last-seen again
@@ -12,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import event
-from sqlalchemy.orm import InstanceState, Session, SessionTransaction
+from sqlalchemy import Connection, event
+from sqlalchemy.orm import InstanceState, Mapper, Session, SessionTransaction
 from sqlalchemy.orm.attributes import set_committed_value
 
 from cas_orm import InvalidExpectation, MissingExpectation
 from cas_orm_sqla import hooks, memory
-from cas_orm_sqla.capabilities import commits_itself
+from cas_orm_sqla.capabilities import check_can_count, commits_itself
 from cas_orm_sqla.columns import Columns, columns_for, columns_of
 from cas_orm_sqla.instance import pending, see
 
@@ -32,6 +33,8 @@ def watch(base: type[Any]) -> None:
     event.listen(Session, "after_flush", _after_flush)
     event.listen(Session, "after_commit", _after_commit)
     event.listen(Session, "after_transaction_end", _after_transaction_end)
+    event.listen(base, "before_update", _before_write, propagate=True)
+    event.listen(base, "before_delete", _before_write, propagate=True)
     event.listen(base, "refresh", _refreshed, propagate=True)
     event.listen(base, "pickle", _pickled, propagate=True)
 
@@ -51,6 +54,22 @@ def _before_flush(session: Session, context: Any, instances: Any) -> None:
         if _is_sound(state, columns):
             see(state, columns)
         elif obj in deleted or session.is_modified(obj):  # asks every attribute, so it is asked last
+            _guard(state, columns)
+
+
+def _before_write(mapper: Mapper[Any], connection: Connection, obj: Any) -> None:
+    """Guard what only the flush itself knows that it writes: an orphan, a child in a list without backref.
+
+    In here a refusal ends the session's transaction; so whatever can be refused before the flush is.
+
+    Raises:
+        UnsupportedBackend: nobody would count the rows; SQLAlchemy would write without the check, and warn.
+    """
+    if hasattr(type(obj), "__cas_seen__"):
+        check_can_count(connection)
+        state = memory.state_of(obj)
+        columns = columns_for(state.manager.mapper)
+        if not _is_sound(state, columns):
             _guard(state, columns)
 
 

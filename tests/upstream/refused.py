@@ -23,7 +23,6 @@ _SELECT: Final = Refusal(
     "statement of ours could name the row.",
     UnsupportedBackend,
 )
-
 #: class and test -> why it fails and how
 REFUSED: Final[dict[str, Refusal]] = {
     "ManualInheritanceVersionTest.test_no_increment": _ASSIGNS,
