@@ -162,7 +162,7 @@ def test_a_real_deadlock(door: str, pair: list[Actor]) -> None:
         actor.start(retry_on_conflict(using=door)(crossing(mine)))
         for actor, mine in zip(pair, orders, strict=True)
     ]
-    assert sorted(r.result(60) for r in racing) == [1, 2]
+    assert sum(r.result(60) for r in racing) > 2, "nobody was the victim of a deadlock"
     assert [tables.row(Order, key, door)["n"] for key in keys] == [20, 20]
 
 
