@@ -76,6 +76,10 @@ class Actor(ABC):
         """Return the first value of a query on this actor's connection, if it gives one."""
 
     @abstractmethod
+    def knows_that_it_is_over(self) -> Any:
+        """Tell whether the ORM knows that the actor's transaction cannot go on."""
+
+    @abstractmethod
     def _transaction(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Return the two ends of a new transaction."""
 
@@ -182,6 +186,10 @@ class DjangoActor(Actor):
 
     def _ask(self, sql: str, *params: Any) -> Any:
         return ask(self.alias, sql, *params)
+
+    def knows_that_it_is_over(self) -> bool:
+        """Ask Django's connection."""
+        return bool(connections[self.alias].needs_rollback)
 
     def _transaction(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         atomic = transaction.atomic(using=self.alias)  # an async one would end with its first loop

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
@@ -47,17 +48,20 @@ def door_url(door: str, *, asynchronous: bool = False, port: int | None = None) 
 
 
 def open_door(door: str, **options: Any) -> Engines:
-    """Return two new engines; the async one without a pool, as every actor has an event loop of its own."""
+    """Return two new engines; without a pool unless the options name one.
+
+    An actor has an event loop, and sometimes settings of a connection, that no other may get hold of.
+    """
     engines(door.partition("_")[0])  # so that the database is there
     port = options.pop("port", None)
-    given: dict[str, Any] = {"connect_args": {}, **options}
-    if door.startswith("sqlite"):
-        given["connect_args"]["timeout"] = 20
+    arguments: dict[str, Any] = {"timeout": 20} if door.startswith("sqlite") else {}
     if door == "mariadb_snapshot":
-        given["connect_args"]["init_command"] = "SET SESSION innodb_snapshot_isolation=ON"
-    sync = create_engine(door_url(door, port=port), **given)
+        arguments["init_command"] = "SET SESSION innodb_snapshot_isolation=ON"
+    quick = {"ssl_disabled": True} if door.startswith("mariadb") else {}  # no certificates to read
+    given: dict[str, Any] = {"poolclass": NullPool, **options}
+    sync = create_engine(door_url(door, port=port), connect_args=arguments | quick, **given)
     asynchronous = create_async_engine(
-        door_url(door, asynchronous=True, port=port), **{"poolclass": NullPool, **given}
+        door_url(door, asynchronous=True, port=port), connect_args=arguments, **given
     )
     if door == "sqlite_wal":
         for engine in (sync, asynchronous.sync_engine):
@@ -80,9 +84,8 @@ def door_engines(door: str) -> Engines:
 
 
 def shut_doors() -> None:
-    """Close the pools; remove the files that only the races have made."""
+    """Remove the files that only the races have made."""
     for made in _OPEN.values():
-        made.sync.dispose()
         path = str(made.sync.url.database)
         if path.endswith(".wal"):
             for suffix in ("", "-wal", "-shm"):
@@ -148,6 +151,20 @@ class SqlaActor(Actor):
             return found.scalar() if found.returns_rows else None
 
         return await self.api.hop(execute)
+
+    async def knows_that_it_is_over(self) -> bool:
+        """Tell whether the session has left the transaction, or does nothing more in it."""
+
+        def over(session: Session) -> bool:
+            if not session.in_transaction():
+                return True
+            try:
+                session.connection().exec_driver_sql("SELECT 1")
+            except SQLAlchemyError:
+                return True
+            return False
+
+        return bool(await self.api.hop(over))
 
     def _transaction(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         opened = self.api.transaction()

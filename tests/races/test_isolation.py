@@ -6,14 +6,15 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.db.transaction import TransactionManagementError
 
 from cas_orm import Outcome, TransientConflict, Verdict
+from tests.contract.adapters.base import Api
 from tests.django import tables
 from tests.django.shop.models import Novel, Order
 from tests.races.actors import Actor
 from tests.races.on import on
+from tests.races.stage import Stage
 
 SERVER_LEVELS = (
     "postgres",
@@ -35,87 +36,102 @@ def save(order: Order, title: str) -> Outcome:
     return order.try_save_if_current()
 
 
-def needs_rollback(alias: str) -> bool:
-    """Tell whether Django knows that the transaction is dead."""
-    return bool(connections[alias].needs_rollback)
+async def save_titled(api: Api, order: Any, title: str) -> Outcome:
+    """Save as an actor does, without raising for a conflict."""
+    order.title = title
+    return await api.try_save_if_current(order)
 
 
-def race(door: str, pair: list[Actor], *, mode: str, waits: bool) -> tuple[Order, Future[Any]]:
-    """Let the first win while the late one is where the mode says; return the late object and result."""
-    early, late = pair
-    query = Order.objects.using(door)
-    key = query.create(title="a").pk
-    winner, loser = early.do(query.get, pk=key), late.do(query.get, pk=key)
+def race(stage: Stage, *, mode: str, waits: bool) -> tuple[Any, Any, Future[Any]]:
+    """Let the first win while the late one is where the mode says; return key, late object and result."""
+    early, late = stage.pair
+    key = stage.insert(stage.models.Order, title="a")
+    winner, loser = stage.held(stage.models.Order, key)
     if mode != "autocommit":
         late.begin()
     if mode == "read":
-        loser = late.do(query.get, pk=key)
+        loser = late.do(late.api.load, stage.models.Order, key)
     early.begin()
-    assert early.do(save, winner, "first")
+    assert early.do(save_titled, early.api, winner, "first")
     if not waits:
         early.commit()
-        running = late.start(save, loser, "late")
+        running = late.start(save_titled, late.api, loser, "late")
     else:
-        running = late.blocks(save, loser, "late")
+        running = late.blocks(save_titled, late.api, loser, "late")
         early.commit()
     running.exception(30)
-    return loser, running
+    return key, loser, running
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["after", "waited"])
 @pytest.mark.parametrize("mode", ["autocommit", "blind", "read"])
 @on(*SERVER_LEVELS)
-def test_the_loser(door: str, pair: list[Actor], mode: str, waits: bool) -> None:
+def test_the_loser(stage: Stage, sqla_door: str, mode: str, waits: bool) -> None:
     """The winner's row stands; the loser has a truthful verdict or a TransientConflict, never silence."""
-    order, result = race(door, pair, mode=mode, waits=waits)
-    late = pair[1]
-    refused = (mode == "read" and door in REFUSES_AFTER_A_READ) or (
-        mode == "blind" and waits and door in REFUSES_AFTER_WAITING
+    key, loser, result = race(stage, mode=mode, waits=waits)
+    late = stage.late
+    refused = (mode == "read" and sqla_door in REFUSES_AFTER_A_READ) or (
+        mode == "blind" and waits and sqla_door in REFUSES_AFTER_WAITING
     )
     if refused:
         error = result.exception()
         assert isinstance(error, TransientConflict), error or result.result()
-        assert (error.transaction, error.code) == ("dead", "cas-transient")
+        assert (error.transaction, error.code, error.fenced) == ("dead", "cas-transient", False)
         assert error.__cause__ is not None
-        assert late.do(needs_rollback, door)
-        assert isinstance(late.fails(Order.objects.using(door).count), TransactionManagementError)
+        assert late.do(late.knows_that_it_is_over)
         late.rollback()
     else:
         outcome = result.result()
         assert outcome.verdict is Verdict.STALE
         assert outcome.actual["record_version"] == 2
         if mode != "autocommit":
-            assert not late.do(needs_rollback, door)
-            late.do(Order.objects.using(door).create, title="goes on")
+            assert not late.do(late.knows_that_it_is_over)
+            late.do(late.api.reload, loser)  # a session flushes nothing while it holds a refused change
+            other = late.do(late.api.insert, stage.models.Doc, title="goes on")
             late.commit()
-    row = tables.row(Order, order.pk, door)
+            assert stage.row(stage.models.Doc, late.do(late.api.key, other))["title"] == "goes on"
+    row = stage.row(stage.models.Order, key)
     assert (row["title"], row["record_version"]) == ("first", 2)
+    late.do(late.api.reload, loser)
+    assert late.do(save_titled, late.api, loser, "again").record_version == 3
+
+
+@on("postgres_rr", "postgres_serializable", "mariadb_snapshot")
+def test_django_uses_a_dead_transaction_no_more(door: str, pair: list[Actor]) -> None:
+    """What comes after the refusal raises until the rollback: the second half is never committed alone."""
+    early, late = pair
+    key = Order.objects.using(door).create(title="a").pk
+    late.begin()
+    held = late.do(Order.objects.using(door).get, pk=key)
+    early.do(save, early.do(Order.objects.using(door).get, pk=key), "first")
+    assert isinstance(late.fails(save, held, "late"), TransientConflict)
+    assert isinstance(late.fails(Order.objects.using(door).count), TransactionManagementError)
+    late.rollback()
 
 
 @on(*SERVER_LEVELS, "mariadb_serializable")
-def test_after_the_loser_ended_its_transaction_a_reload_heals(door: str, pair: list[Actor]) -> None:
+def test_after_the_loser_ended_its_transaction_a_reload_heals(stage: Stage) -> None:
     """A reload outside the old transaction sees the truth, and the next save wins."""
-    order, _ = race(door, pair, mode="blind", waits=False)
-    late = pair[1]
+    _, order, _ = race(stage, mode="blind", waits=False)
+    late = stage.late
     late.rollback()
-    late.do(order.refresh_from_db)
-    assert late.do(save, order, "second").record_version == 3
+    late.do(late.api.reload, order)
+    assert late.do(save_titled, late.api, order, "second").record_version == 3
 
 
 @on(*SERVER_LEVELS)
-def test_the_winner_rolls_back(door: str, pair: list[Actor]) -> None:
+def test_the_winner_rolls_back(stage: Stage) -> None:
     """The one who waited wins when the first one's write never happened."""
-    early, late = pair
-    query = Order.objects.using(door)
-    key = query.create(title="a").pk
-    first, second = early.do(query.get, pk=key), late.do(query.get, pk=key)
+    early, late = stage.pair
+    key = stage.insert(stage.models.Order, title="a")
+    first, second = stage.held(stage.models.Order, key)
     early.begin()
-    early.do(save, first, "first")
-    waiting = late.blocks(save, second, "late")
+    early.do(save_titled, early.api, first, "first")
+    waiting = late.blocks(save_titled, late.api, second, "late")
     early.rollback()
     assert waiting.result(30).verdict is Verdict.WON
-    assert early.do(save, first, "again").verdict is Verdict.STALE
-    row = tables.row(Order, key, door)
+    assert early.do(save_titled, early.api, first, "again").verdict is Verdict.STALE
+    row = stage.row(stage.models.Order, key)
     assert (row["title"], row["record_version"]) == ("late", 2)
 
 
@@ -133,7 +149,7 @@ def test_two_readers_of_a_serializable_mariadb(door: str, pair: list[Actor]) -> 
     error = late.fails(save, held[1], "late")
     assert isinstance(error, TransientConflict)
     assert error.transaction == "dead"
-    assert late.do(needs_rollback, door)
+    assert late.do(late.knows_that_it_is_over)
     assert waiting.result(30).verdict is Verdict.WON
     early.commit()
     assert tables.row(Order, key, door)["title"] == "first"

@@ -6,51 +6,53 @@ from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
 from cas_orm import Outcome, TransientConflict, Verdict
-from tests.django import tables
 from tests.django.shop.models import Novel, Order
 from tests.races.actors import Actor
 from tests.races.on import on
-from tests.races.test_isolation import race, save
+from tests.races.stage import Stage
+from tests.races.test_isolation import race, save, save_titled
 
 
 @on("sqlite", "sqlite_wal", "sqlite_deferred")
-def test_sqlite_in_autocommit(door: str, pair: list[Actor]) -> None:
+def test_sqlite_in_autocommit(stage: Stage) -> None:
     """The late one waits for the lock and then loses with a verdict."""
-    order, result = race(door, pair, mode="autocommit", waits=True)
+    key, _, result = race(stage, mode="autocommit", waits=True)
     assert result.result().verdict is Verdict.STALE
-    assert tables.row(Order, order.pk, door)["title"] == "first"
+    assert stage.row(stage.models.Order, key)["title"] == "first"
 
 
 @on("sqlite_deferred")
-def test_sqlite_deferred_busy(door: str, pair: list[Actor]) -> None:
+def test_sqlite_deferred_busy(stage: Stage) -> None:
     """A reader that writes while another writes is refused at once; its transaction is still open."""
-    early, late = pair
-    query = Order.objects.using(door)
-    key = query.create(title="a").pk
+    early, late = stage.pair
+    key = stage.insert(stage.models.Order, title="a")
     late.begin()
-    held = late.do(query.get, pk=key)
+    winner, held = stage.held(stage.models.Order, key)
     early.begin()
-    early.do(save, early.do(query.get, pk=key), "first")
-    error = late.fails(save, held, "late")
+    early.do(save_titled, early.api, winner, "first")
+    error = late.fails(save_titled, late.api, held, "late")
     assert isinstance(error, TransientConflict)
-    assert error.transaction == "open"
+    assert (error.transaction, error.fenced) == ("open", False)
+    assert not late.do(late.knows_that_it_is_over)
     late.rollback()
     early.commit()
-    assert tables.row(Order, key, door)["title"] == "first"
+    assert stage.row(stage.models.Order, key)["title"] == "first"
+    late.do(late.api.reload, held)
+    assert late.do(save_titled, late.api, held, "second").record_version == 3
 
 
 @on("sqlite_wal")
-def test_sqlite_busy_snapshot(door: str, pair: list[Actor]) -> None:
+def test_sqlite_busy_snapshot(stage: Stage) -> None:
     """A reader whose snapshot is old is refused until it rolls back; then a reload heals."""
-    order, result = race(door, pair, mode="read", waits=False)
+    key, order, result = race(stage, mode="read", waits=False)
     error = result.exception()
     assert isinstance(error, TransientConflict)
-    assert error.transaction in ("open", "dead")
-    late = pair[1]
+    assert error.transaction == "dead"
+    late = stage.late
     late.rollback()
-    late.do(order.refresh_from_db)
-    assert late.do(save, order, "second").verdict is Verdict.WON
-    assert tables.row(Order, order.pk, door)["title"] == "second"
+    late.do(late.api.reload, order)
+    assert late.do(save_titled, late.api, order, "second").verdict is Verdict.WON
+    assert stage.row(stage.models.Order, key)["title"] == "second"
 
 
 @on("sqlite")

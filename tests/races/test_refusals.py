@@ -4,89 +4,100 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connections
-from django.db.transaction import TransactionManagementError
+from sqlalchemy import select
 
 from cas_orm import ConflictError, Expect, Outcome, TransientConflict, Verdict
-from tests.django import tables
-from tests.django.shop.models import Customer, Order
-from tests.races.actors import Actor
+from tests.contract.adapters.base import Api
+from tests.contract.adapters.sqla import SqlaApi
+from tests.django.shop.models import Order
 from tests.races.on import SERVERS, on
-from tests.races.test_isolation import needs_rollback, save
+from tests.races.stage import Stage
+from tests.races.test_isolation import save_titled
+
+
+def deadlock(stage: Stage, keys: list[Any]) -> tuple[list[list[Any]], list[Any], int]:
+    """Let both write the rows in opposite order; return what they hold, the errors, the victim."""
+    model = stage.models.Order
+    for actor in stage.pair:
+        actor.begin()
+    held = [[actor.do(actor.api.load, model, key) for key in keys] for actor in stage.pair]
+    for n, actor in enumerate(stage.pair):
+        actor.do(actor.api.insert, stage.models.Doc, title=f"before {n}")
+        assert actor.do(save_titled, actor.api, held[n][n], f"actor {n}")
+    waiting = stage.early.blocks(save_titled, stage.early.api, held[0][1], "actor 0")
+    other = stage.late.start(save_titled, stage.late.api, held[1][0], "actor 1")
+    errors = [waiting.exception(30), other.exception(30)]
+    return held, errors, 0 if errors[0] else 1
 
 
 @on("postgres", "mariadb", "mariadb_rr")
-def test_deadlock_by_opposite_order(door: str, pair: list[Actor]) -> None:
+def test_deadlock_by_opposite_order(stage: Stage) -> None:
     """One is sacrificed, told so, and its transaction is dead as a whole; the other wins both rows."""
-    query = Order.objects.using(door)
-    keys = [query.create(title="a").pk for _ in range(2)]
-    held = [[actor.do(query.get, pk=key) for key in keys] for actor in pair]
-    for n, actor in enumerate(pair):
-        actor.begin()
-        actor.do(Customer.objects.using(door).create, name=f"before {n}")
-        actor.do(save, held[n][n], f"actor {n}")
-    waiting = pair[0].blocks(save, held[0][1], "actor 0")
-    other = pair[1].start(save, held[1][0], "actor 1")
-    errors = [waiting.exception(30), other.exception(30)]
+    model = stage.models.Order
+    keys = [stage.insert(model, title="a") for _ in range(2)]
+    _, errors, loser = deadlock(stage, keys)
+    victim, winner = stage.pair[loser], stage.pair[1 - loser]
     assert sorted(type(e).__name__ for e in errors) == ["NoneType", "TransientConflict"]
-    victim = 0 if errors[0] else 1
-    winner = 1 - victim
-    assert errors[victim].transaction == "dead"
-    assert pair[victim].do(needs_rollback, door)
-    after = pair[victim].fails(Customer.objects.using(door).create, name="after")
-    assert isinstance(after, TransactionManagementError)
-    pair[victim].rollback()
-    pair[winner].commit()
-    assert [tables.row(Order, key, door)["title"] for key in keys] == [f"actor {winner}"] * 2
-    assert [c.name for c in Customer.objects.using(door)] == [f"before {winner}"]
+    assert errors[loser].transaction == "dead"
+    assert victim.do(victim.knows_that_it_is_over)
+    victim.rollback()
+    winner.commit()
+    assert [stage.row(model, key)["title"] for key in keys] == [f"actor {1 - loser}"] * 2
+    assert stage.witness.do(titles, stage.witness.api) == [f"before {1 - loser}"]
+
+
+async def titles(api: Api) -> list[str]:
+    """Return the titles of all documents."""
+
+    def of_sqla(session: Any) -> list[str]:
+        return list(session.scalars(select(api.models.Doc.title)))
+
+    if isinstance(api, SqlaApi):
+        return list(await api.hop(of_sqla))
+    return list(await api.hop(lambda: [doc.title for doc in api.models.Doc.objects.all()]))
 
 
 @on("postgres", "mariadb")
-def test_the_victim_of_a_deadlock_heals(door: str, pair: list[Actor]) -> None:
+def test_the_victim_of_a_deadlock_heals(stage: Stage) -> None:
     """After the rollback the victim's objects are as before its transaction: a reload and a retry win."""
-    query = Order.objects.using(door)
-    keys = [query.create(title="a").pk for _ in range(2)]
-    held = [[actor.do(query.get, pk=key) for key in keys] for actor in pair]
-    for n, actor in enumerate(pair):
-        actor.begin()
-        actor.do(save, held[n][n], "x")
-    waiting = pair[0].blocks(save, held[0][1], "x")
-    other = pair[1].start(save, held[1][0], "x")
-    victim = 0 if waiting.exception(30) else 1
-    assert other.exception(30) or victim == 0
-    pair[victim].rollback()
-    pair[1 - victim].rollback()
-    for order in held[victim]:
-        pair[victim].do(order.refresh_from_db)
-        assert pair[victim].do(save, order, "retried").record_version == 2
+    keys = [stage.insert(stage.models.Order, title="a") for _ in range(2)]
+    held, _, loser = deadlock(stage, keys)
+    victim = stage.pair[loser]
+    victim.rollback()
+    stage.pair[1 - loser].rollback()
+    for order in held[loser]:
+        victim.do(victim.api.reload, order)
+        assert victim.do(save_titled, victim.api, order, "retried").record_version == 2
 
 
 @pytest.mark.parametrize("mode", ["autocommit", "transaction"])
 @on(*SERVERS)
-def test_lock_time_limit(door: str, pair: list[Actor], mode: str) -> None:
+def test_lock_time_limit(stage: Stage, door: str, mode: str) -> None:
     """A lock that is not granted in time: transient, with the truth about the transaction."""
-    early, late = pair
-    query = Order.objects.using(door)
-    key = query.create(title="a").pk
-    held = late.do(query.get, pk=key)
+    early, late = stage.pair
+    key = stage.insert(stage.models.Order, title="a")
+    winner, held = stage.held(stage.models.Order, key)
     early.begin()
-    early.do(save, early.do(query.get, pk=key), "first")
-    limit = "SET lock_timeout = '50ms'" if door == "postgres" else "SET innodb_lock_wait_timeout = 0"
-    late.ask(limit)
+    early.do(save_titled, early.api, winner, "first")
     if mode == "transaction":
         late.begin()
-        late.do(Customer.objects.using(door).create, name="before")
-    error = late.fails(save, held, "late")
+        late.do(late.api.insert, stage.models.Doc, title="before")
+    late.ask("SET lock_timeout = '50ms'" if door == "postgres" else "SET innodb_lock_wait_timeout = 0")
+    error = late.fails(save_titled, late.api, held, "late")
     assert isinstance(error, TransientConflict)
     assert not error.fenced
     if mode == "transaction":
         assert error.transaction == ("dead" if door == "postgres" else "open")
-        assert late.do(needs_rollback, door) is (door == "postgres")
+        assert late.do(late.knows_that_it_is_over) is (door == "postgres")
         late.rollback()
     early.rollback()
-    assert late.do(save, held, "late").verdict is Verdict.WON
+    late.do(late.api.reload, held)
+    assert late.do(save_titled, late.api, held, "late").verdict is Verdict.WON
+    assert stage.witness.do(titles, stage.witness.api) == []
 
 
 @contextmanager
