@@ -47,21 +47,19 @@ def door_url(door: str, *, asynchronous: bool = False, port: int | None = None) 
     return made if port is None else made.set(port=port)
 
 
-def open_door(door: str, **options: Any) -> Engines:
-    """Return two new engines; without a pool unless the options name one.
+def open_door(door: str, port: int | None = None) -> Engines:
+    """Return two new engines, without a pool.
 
     An actor has an event loop, and sometimes settings of a connection, that no other may get hold of.
     """
     engines(door.partition("_")[0])  # so that the database is there
-    port = options.pop("port", None)
     arguments: dict[str, Any] = {"timeout": 20} if door.startswith("sqlite") else {}
     if door == "mariadb_snapshot":
         arguments["init_command"] = "SET SESSION innodb_snapshot_isolation=ON"
     quick = {"ssl_disabled": True} if door.startswith("mariadb") else {}  # no certificates to read
-    given: dict[str, Any] = {"poolclass": NullPool, **options}
-    sync = create_engine(door_url(door, port=port), connect_args=arguments | quick, **given)
+    sync = create_engine(door_url(door, port=port), connect_args=arguments | quick, poolclass=NullPool)
     asynchronous = create_async_engine(
-        door_url(door, asynchronous=True, port=port), connect_args=arguments, **given
+        door_url(door, asynchronous=True, port=port), connect_args=arguments, poolclass=NullPool
     )
     if door == "sqlite_wal":
         for engine in (sync, asynchronous.sync_engine):
