@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import inspect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -95,6 +96,6 @@ def test_in_autocommit_a_refusal_takes_nothing_from_the_object(sqla: Stage) -> N
     held.title = "mine"
     assert isinstance(late.fails(late.api.save_if_current, held), TransientConflict)
     early.rollback()
-    assert held.title == "mine"
+    assert inspect(held).dict.get("title") == "mine"  # nothing is loaded for this look
     assert late.do(late.api.save_if_current, held)
     assert sqla.row(Order, key)["title"] == "mine"
