@@ -43,6 +43,8 @@ def condition(columns: Columns, name: str, value: object) -> tuple[str, Attribut
             a value of another type.
     """
     attribute = believable(columns, name)
+    if type(value) in attribute.taken_as_is:
+        return attribute.key, attribute, value
     if isinstance(value, ValueSet):
         members = [_typed(columns, attribute, member) for member in value.members]
         return attribute.key, attribute, ValueSet(members, negated=value.negated)

@@ -98,6 +98,12 @@ def _takes(kind: Kind) -> tuple[type, ...]:
     return next((python for sql, python in TAKES if isinstance(kind, sql)), ())
 
 
+def taken_as_is(kind: Kind) -> frozenset[type]:
+    """Return the Python types of which a column type takes every value as it is, unseen."""
+    looked_at = isinstance(kind, types.Enum | types.Integer)  # a member may be meant; a number may be too big
+    return frozenset((*(() if looked_at else _takes(kind)), type(None)))
+
+
 def _member(kind: types.Enum, value: object) -> object:
     """Return the member of the enumeration: SQLAlchemy takes names too, but reads members back."""
     if kind.enum_class is None:

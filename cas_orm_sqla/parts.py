@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from sqlalchemy import Column
@@ -12,6 +13,7 @@ from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import BinaryExpression
 
 from cas_orm import UnsupportedBackend
+from cas_orm_sqla.kinds import taken_as_is
 
 AnyMapper: TypeAlias = Mapper[Any]
 AnyColumn: TypeAlias = Column[Any]
@@ -23,6 +25,11 @@ class Attribute:
 
     key: str
     column: AnyColumn
+
+    @cached_property
+    def taken_as_is(self) -> frozenset[type]:
+        """Python types of which the column takes every value as it is."""
+        return taken_as_is(self.column.type)
 
 
 @dataclass(frozen=True, eq=False)
