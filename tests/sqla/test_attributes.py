@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import func, inspect, select
+from sqlalchemy import Column, ForeignKey, Table, func, inspect, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
 from cas_orm import Expect, InvalidExpectation, Verdict
-from cas_orm_sqla import try_delete_if_current, try_update_if_current
+from cas_orm_sqla import RecordVersionMixin, try_delete_if_current, try_update_if_current
 from cas_orm_sqla.columns import columns_of
 from tests.sqla.databases import Engines
 from tests.sqla.forms import Album, Board, Course, Lamp, Note, Picture, Pupil, Shelf, Size, Song, Spot
@@ -257,6 +257,31 @@ def test_a_delete_with_what_belongs_to_it(db: Engines, model: type[Any], by_key:
 def test_what_cascades(model: type[Any], cascades: bool) -> None:
     """passive_deletes="all" leaves it to the database; subclasses with tables of their own count."""
     assert columns_of(model).cascades is cascades
+
+
+def test_rows_between_two_classes_cascade() -> None:
+    """The ORM deletes the loaded rows of a secondary table, whatever passive_deletes says."""
+
+    class Apart(DeclarativeBase):
+        """Never created."""
+
+    between = Table(
+        "between",
+        Apart.metadata,
+        Column("left_id", ForeignKey("left.id"), primary_key=True),
+        Column("right_id", ForeignKey("right.id"), primary_key=True),
+    )
+
+    class Right(Apart):
+        __tablename__ = "right"
+        id: Mapped[int] = mapped_column(primary_key=True)
+
+    class Left(RecordVersionMixin, Apart):
+        __tablename__ = "left"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        rights: Mapped[list[Right]] = relationship(Right, secondary=between, passive_deletes="all")
+
+    assert columns_of(Left).cascades
 
 
 def test_a_delete_by_the_key_of_a_subclass(db: Engines) -> None:
