@@ -1,6 +1,7 @@
 """Compare-and-swap for database rows: beliefs, outcomes, errors, coordination. Knows no ORM.
 
-The names of the coordinator are resolved on first use (PEP 562): a web worker that only saves is spared them.
+The names of the coordinator and of sweeps are resolved on first use (PEP 562): a web worker that only saves
+is spared them.
 """
 
 from importlib import import_module
@@ -31,6 +32,7 @@ from cas_orm.values import UNSET, not_one_of, one_of
 
 if TYPE_CHECKING:
     from cas_orm.checksum import ChecksumPolicy, state_checksum
+    from cas_orm.claims import StaleCounts
     from cas_orm.coordinate import AsyncCoordinator, Coordinator
     from cas_orm.handled import Committed, Failed, ForceFailed, Gone, Idle, Requeued
     from cas_orm.livelock import LivelockPolicy
@@ -68,6 +70,7 @@ __all__ = [
     "RetriesExhausted",
     "RetryPolicy",
     "RunSnapshot",
+    "StaleCounts",
     "Store",
     "Superseded",
     "Tick",
@@ -85,6 +88,7 @@ __all__ = [
 
 _ROOMS = {
     "checksum": ("ChecksumPolicy", "state_checksum"),
+    "claims": ("StaleCounts",),
     "coordinate": ("AsyncCoordinator", "Coordinator"),
     "handled": ("Committed", "Failed", "ForceFailed", "Gone", "Idle", "Requeued"),
     "livelock": ("LivelockPolicy",),

@@ -117,8 +117,9 @@ class Script(Generic[C, F]):
         if fault is Fault.UNKNOWN:
             return self.unknown("the connection was lost in flight", in_transaction, inflight=self)
         label = self.columns.label
+        row = label if self.key is None else f"{label} {self.key}"  # None: a read that looked for rows
         return TransientConflict(
-            f"{label} {self.key} was not written: the database refused the statement; the transaction is "
+            f"{row} was not written: the database refused the statement; the transaction is "
             f"{fault.value} [cas-transient]",
             transaction=fault.value,
             model=label,

@@ -9,6 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cas_orm_django.claiming import (
+        aclaim,
+        arequeue_stale,
+        claim,
+        requeue_stale,
+    )
     from cas_orm_django.job import JobMixin
     from cas_orm_django.lifecycle import (
         afinish_if_current,
@@ -76,11 +82,13 @@ __all__ = [
     "RecordVersionMixin",
     "RunSeqMixin",
     "WriteTokenMixin",
+    "aclaim",
     "adelete_if_current",
     "afinish_if_current",
     "aheartbeat_if_current",
     "anew_generation_if_current",
     "arequeue_if_current",
+    "arequeue_stale",
     "aretry_on_conflict",
     "asave_status_if_current",
     "asettle",
@@ -94,11 +102,13 @@ __all__ = [
     "atry_start_if_current",
     "atry_update_if_current",
     "aupdate_if_current",
+    "claim",
     "delete_if_current",
     "finish_if_current",
     "heartbeat_if_current",
     "new_generation_if_current",
     "requeue_if_current",
+    "requeue_stale",
     "retry_on_conflict",
     "retrying",
     "save_status_if_current",
@@ -116,6 +126,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "claiming": ("aclaim", "arequeue_stale", "claim", "requeue_stale"),
     "job": ("JobMixin",),
     "mixins": ("CasMixin", "CasVerbsMixin", "RecordVersionMixin", "RunSeqMixin", "WriteTokenMixin"),
     "query": ("CasManager", "CasQuerySet"),

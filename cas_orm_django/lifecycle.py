@@ -49,7 +49,7 @@ def move_object(
     need_run_seq(columns, belief, f"{move.verb}_if_current")
     need_row(obj, vouched=False)
     connection = connections[instance.alias_of(obj, using)]
-    script = _script(columns, connection, obj.pk, instance.keys_of(obj, columns), belief, move)
+    script = move_script(columns, connection, obj.pk, instance.keys_of(obj, columns), belief, move)
     outcome = write.run(
         connection,
         script,
@@ -78,7 +78,7 @@ def _move_by_key(
     need_run_seq(columns, belief, f"{move.verb}_if_current")
     alias = using or router.db_for_write(model)
     pk = clean_key(columns, key)
-    script = _script(columns, connections[alias], pk, keys_by_key(columns, alias, pk), belief, move)
+    script = move_script(columns, connections[alias], pk, keys_by_key(columns, alias, pk), belief, move)
     return tell_loser(write.run(connections[alias], script, on_won))
 
 
@@ -96,7 +96,7 @@ def _loaded(obj: models.Model, columns: Columns) -> dict[str, object]:
     return loaded
 
 
-def _script(
+def move_script(
     columns: Columns,
     connection: BaseDatabaseWrapper,
     pk: object,
@@ -104,6 +104,7 @@ def _script(
     belief: FieldBelief,
     move: Move,
 ) -> Script:
+    """Make a move ready to be sent."""
     values, _ = assignments(columns, {name: _value(name, v) for name, v in move.writes.items()})
     if move.budget is not None:
         belief.budget = ("attempts", columns.believable("attempts"), move.budget)

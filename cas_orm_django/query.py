@@ -12,9 +12,13 @@ from django.db.models import F
 from django.db.models.constants import LOOKUP_SEP
 
 from cas_orm import InvalidExpectation, Outcome, Verdict
-from cas_orm_django import guard, lifecycle, memory, verbs
+from cas_orm_django import claiming, guard, lifecycle, memory, verbs
 from cas_orm_django.columns import Columns, columns_of
 from cas_orm_django.transactions import own_transaction
+
+if TYPE_CHECKING:
+    from cas_orm_django.belief import Where
+    from cas_orm_django.write import OnWon
 
 __all__ = ["CasManager", "CasQuerySet"]
 
@@ -259,3 +263,36 @@ class CasManager(_Manager[M]):
     requeue_if_current = _of_model(lifecycle.requeue_if_current)
     arequeue_if_current = _of_model(lifecycle.arequeue_if_current)
     atry_requeue_if_current = _of_model(lifecycle.atry_requeue_if_current)
+
+    def claim(
+        self,
+        n: int,
+        *,
+        owner: str = "",
+        where: Where | None = None,
+        on_won: OnWon | None = None,
+        using: str | None = None,
+    ) -> list[M]:
+        """Call `cas_orm_django.claim` for this model."""
+        return claiming.claim(self.model, n, owner=owner, where=where, on_won=on_won, using=using or self._db)
+
+    claim.alters_data = True  # type: ignore[attr-defined]
+
+    async def aclaim(
+        self,
+        n: int,
+        *,
+        owner: str = "",
+        where: Where | None = None,
+        on_won: OnWon | None = None,
+        using: str | None = None,
+    ) -> list[M]:
+        """Call `cas_orm_django.aclaim` for this model."""
+        return await claiming.aclaim(
+            self.model, n, owner=owner, where=where, on_won=on_won, using=using or self._db
+        )
+
+    aclaim.alters_data = True  # type: ignore[attr-defined]
+
+    requeue_stale = _of_model(claiming.requeue_stale)
+    arequeue_stale = _of_model(claiming.arequeue_stale)

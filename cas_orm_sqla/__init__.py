@@ -5,6 +5,7 @@ Example:
     >>> job.save_if_current(session, expect=Expect(state="running"))  # doctest: +SKIP
 """
 
+from cas_orm_sqla.claiming import aclaim, arequeue_stale, claim, requeue_stale
 from cas_orm_sqla.guarded import AsyncCasSession, CasSession, guard
 from cas_orm_sqla.job import JobDataclassMixin, JobMixin
 from cas_orm_sqla.lifecycle import (
@@ -71,11 +72,13 @@ __all__ = [
     "RunSeqMixin",
     "WriteTokenDataclassMixin",
     "WriteTokenMixin",
+    "aclaim",
     "adelete_if_current",
     "afinish_if_current",
     "aheartbeat_if_current",
     "anew_generation_if_current",
     "arequeue_if_current",
+    "arequeue_stale",
     "aretry_on_conflict",
     "asave_status_if_current",
     "asettle",
@@ -89,12 +92,14 @@ __all__ = [
     "atry_start_if_current",
     "atry_update_if_current",
     "aupdate_if_current",
+    "claim",
     "delete_if_current",
     "finish_if_current",
     "guard",
     "heartbeat_if_current",
     "new_generation_if_current",
     "requeue_if_current",
+    "requeue_stale",
     "retry_on_conflict",
     "save_status_if_current",
     "settle",

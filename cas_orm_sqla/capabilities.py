@@ -161,3 +161,16 @@ def _behind_shell(shell: Any) -> bool:
 
 def _asked_behind_shell(shell: Any) -> bool:
     return bool(shell.driver_connection.get_autocommit())
+
+
+#: The first versions with SKIP LOCKED.
+_SKIPS: Final = {"mariadb": (10, 6), "mysql": (8, 0, 1)}
+
+
+def skips_locked(connection: Connection) -> bool:
+    """Tell whether a locking read can pass over the rows that others have locked."""
+    dialect: Any = connection.dialect
+    if dialect.name not in ("mysql", "mariadb"):
+        return bool(dialect.name == "postgresql")
+    least = _SKIPS["mariadb" if dialect.is_mariadb else "mysql"]
+    return tuple(dialect.server_version_info or ()) >= least

@@ -13,13 +13,13 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import InstanceState, Session
 
 from cas_orm import Expect, MissingExpectation, Outcome, Verdict
-from cas_orm.belief import need_run_seq, resolve
+from cas_orm.belief import need_generation, need_run_seq, resolve
 from cas_orm.lifecycle import CLOCK, RAISED, Lifecycle, Move, tell_loser
 from cas_orm.twins import raising
 from cas_orm_sqla import instance, memory, seen, winning, write
 from cas_orm_sqla.belief import AttributeBelief, Where, check_where
 from cas_orm_sqla.clock import DatabaseClock
-from cas_orm_sqla.columns import Columns, columns_of, new_token
+from cas_orm_sqla.columns import Attribute, Columns, columns_of, new_token
 from cas_orm_sqla.script import Script, update_script
 from cas_orm_sqla.twins import hop_function
 from cas_orm_sqla.verbs import identity_of
@@ -40,15 +40,29 @@ def move_object(
 ) -> Outcome:
     """Move an object's job along, believing the generation that the object last saw."""
     session = instance.unwrap(session)
+    connection, script = object_script(obj, session, plan, expect, where)
+    outcome = write.run(
+        session, connection, script, on_won, lambda won: winning.take_over(session, obj, script, won)
+    )
+    return not_won(session, obj, script, outcome)
+
+
+def object_script(
+    obj: Any, session: Session, plan: Plan, expect: Expect | None, where: Where | None
+) -> tuple[Connection, Script]:
+    """Make an object's move ready to be sent, and return the connection to send it on."""
     state, columns = instance.ready(session, obj)
     move = plan(columns.lifecycle, _loaded(state, columns))
     belief = seen.believed(state, columns, move.with_(expect), where, version=False)
     need_run_seq(columns, belief, f"{move.verb}_if_current")
     connection = write.connect(session, columns)
-    script = _script(columns, connection, state.key[1], belief, move)  # type: ignore[index]  # by ready()
-    outcome = write.run(
-        session, connection, script, on_won, lambda won: winning.take_over(session, obj, script, won)
-    )
+    identity: tuple[Any, ...] = state.key[1]  # type: ignore[index]  # checked by ready()
+    return connection, move_script(columns, connection, identity, belief, move)
+
+
+def not_won(session: Session, obj: Any, script: Script, outcome: Outcome) -> Outcome:
+    """Let an object know that it was refused, or that its target was reached before."""
+    state = memory.state_of(obj)
     if outcome.verdict is Verdict.ALREADY_APPLIED:
         winning.take_found(session, obj, script, outcome)
     elif not outcome:
@@ -73,7 +87,7 @@ def _move_by_key(
     need_run_seq(columns, belief, f"{move.verb}_if_current")
     identity = identity_of(columns, key)
     connection = write.connect(session, columns)
-    script = _script(columns, connection, identity, belief, move)
+    script = move_script(columns, connection, identity, belief, move)
     return tell_loser(write.run(session, connection, script, on_won))
 
 
@@ -89,9 +103,10 @@ def _loaded(state: InstanceState[Any], columns: Columns) -> dict[str, object]:
     return loaded
 
 
-def _script(
+def move_script(
     columns: Columns, connection: Connection, identity: tuple[Any, ...], belief: AttributeBelief, move: Move
 ) -> Script:
+    """Make a move ready to be sent."""
     values = {name: _value(columns, name, value) for name, value in move.writes.items()}
     if move.budget is not None:
         belief.budget = ("attempts", columns.own["attempts"], move.budget)
@@ -108,6 +123,17 @@ def _script(
     )
     script.target = move.target
     return script
+
+
+def generation_of(columns: Columns) -> Attribute:
+    """Return the attribute that is the generation.
+
+    Raises:
+        InvalidExpectation: the class has none.
+    """
+    need_generation(columns)
+    assert columns.generation is not None
+    return columns.generation
 
 
 def _value(columns: Columns, name: str, value: object) -> object:

@@ -32,24 +32,24 @@ def hop(
 
 
 def hop_function(
-    verb: Callable[Concatenate[Session, P], R],
+    verb: Callable[Concatenate[Session, P], R], *, whole: bool = False
 ) -> Callable[Concatenate[AsyncSession, P], Coroutine[Any, Any, R]]:
-    """Return ``ax`` for a function ``x`` whose first argument is the session."""
+    """Return ``ax`` for a function ``x`` whose first argument is the session; `whole`: of many rows."""
 
     @wraps(verb)
     async def twin(session: AsyncSession, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await _run(session, lambda inner: verb(inner, *args, **kwargs))
+        return await _run(session, lambda inner: verb(inner, *args, **kwargs), whole)
 
     rename_async(twin, verb)
     return twin
 
 
-async def _run(session: object, verb: Callable[[Session], R]) -> R:
+async def _run(session: object, verb: Callable[[Session], R], whole: bool = False) -> R:
     if isinstance(session, async_scoped_session):
         session = session()
     if not isinstance(session, AsyncSession):
         raise TypeError(f"an AsyncSession is needed here, not {type(session).__name__}")
-    watch = Watch()
+    watch = Watch(whole=whole)
 
     def shown(inner: Session) -> R:
         with watched(watch):

@@ -65,13 +65,19 @@ def run(
     has_won(script)
     if take_over is not None:
         take_over(outcome)
-    if on_won is not None:
-        final = replace(outcome, provisional=False)
-        if provisional:
-            hooks.after_commit(session, lambda: on_won(final))
-        else:
-            on_won(final)
+    call_on_won(session, outcome, on_won)
     return outcome
+
+
+def call_on_won(session: Session, outcome: Outcome, on_won: OnWon | None) -> None:
+    """Call the hook after the commit, when the win is no longer provisional."""
+    if on_won is None:
+        return
+    final = replace(outcome, provisional=False)
+    if outcome.provisional:
+        hooks.after_commit(session, lambda: on_won(final))
+    else:
+        on_won(final)
 
 
 def send(connection: Connection, script: Script) -> bool:

@@ -51,6 +51,10 @@ class Api(ABC):
         """Call a verb by key, through the door in use."""
 
     @abstractmethod
+    async def on_set(self, verb: str, model: Model, *args: Any, **options: Any) -> Any:
+        """Call a set-based verb of a model, through the door in use."""
+
+    @abstractmethod
     def has_verb(self, model: Model, verb: str) -> bool:
         """Tell whether the model's objects have the verb."""
 

@@ -55,12 +55,15 @@ class DjangoApi(Api):
             return fn(*args, **options)
         return await sync_to_async(fn)(*args, **options)
 
+    async def _call(self, target: Any, verb: str, *args: Any, **options: Any) -> Any:
+        if self.colour == "async":
+            return await getattr(target, f"a{verb}")(*args, **options)
+        result = getattr(target, verb)(*args, **options)
+        assert not inspect.isawaitable(result)
+        return result
+
     async def _verb(self, target: Any, verb: str, *args: Any, **options: Any) -> Outcome:
-        if self.colour == "sync":
-            result = getattr(target, verb)(*args, **options)
-            assert not inspect.isawaitable(result)
-        else:
-            result = await getattr(target, f"a{verb}")(*args, **options)
+        result = await self._call(target, verb, *args, **options)
         assert isinstance(result, Outcome)
         return result
 
@@ -73,6 +76,12 @@ class DjangoApi(Api):
         if self.door == "manager":
             return await self._verb(model.objects, verb, key, *args, **options)
         return await self._verb(cas_orm_django, verb, model, key, *args, **options)
+
+    async def on_set(self, verb: str, model: Model, *args: Any, **options: Any) -> Any:
+        """Call ``verb(Model)`` or ``Model.objects.verb()``."""
+        if self.door == "manager":
+            return await self._call(model.objects, verb, *args, **options)
+        return await self._call(cas_orm_django, verb, model, *args, **options)
 
     def has_verb(self, model: Model, verb: str) -> bool:
         """Look on the class."""

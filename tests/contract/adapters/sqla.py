@@ -65,12 +65,15 @@ class SqlaApi(Api):
         """Call sync code with the session, in the greenlet that may wait for the database."""
         return fn(self.session) if self.colour == "sync" else await self.session.run_sync(fn)
 
+    async def _call(self, target: Any, verb: str, *args: Any, **options: Any) -> Any:
+        if self.colour == "async":
+            return await getattr(target, f"a{verb}")(self.session, *args, **options)
+        result = getattr(target, verb)(self.session, *args, **options)
+        assert not python_inspect.isawaitable(result)
+        return result
+
     async def _verb(self, target: Any, verb: str, *args: Any, **options: Any) -> Outcome:
-        if self.colour == "sync":
-            result = getattr(target, verb)(self.session, *args, **options)
-            assert not python_inspect.isawaitable(result)
-        else:
-            result = await getattr(target, f"a{verb}")(self.session, *args, **options)
+        result = await self._call(target, verb, *args, **options)
         assert isinstance(result, Outcome)
         return result
 
@@ -82,6 +85,10 @@ class SqlaApi(Api):
     async def by_key(self, verb: str, model: Model, key: Any, *args: Any, **options: Any) -> Outcome:
         """Call ``verb(session, Model, key)``."""
         return await self._verb(cas_orm_sqla, verb, model, key, *args, **options)
+
+    async def on_set(self, verb: str, model: Model, *args: Any, **options: Any) -> Any:
+        """Call ``verb(session, Model)``."""
+        return await self._call(cas_orm_sqla, verb, model, *args, **options)
 
     def has_verb(self, model: Model, verb: str) -> bool:
         """Look on the class."""
