@@ -7,12 +7,14 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.measure import Timing
 
 Figures = dict[str, tuple[str, dict[str, tuple[float, float | None]]]]
+Measured = Iterable[tuple[str, dict[str, Timing]]]
 Results = dict[str, dict[str, Timing]]
 RESULTS = Path("benchmarks/results/single.json")
 
@@ -52,9 +54,7 @@ def _django(fallen: list[str]) -> Results:
     databases = project.start()
     from benchmarks import single
 
-    results = single.run(databases)
-    _table(f"Django {django.get_version()}", results, single.FIGURES, fallen)
-    return results
+    return _table(f"Django {django.get_version()}", single.run(databases), single.FIGURES, fallen)
 
 
 def _sqlalchemy(fallen: list[str]) -> Results:
@@ -64,20 +64,23 @@ def _sqlalchemy(fallen: list[str]) -> Results:
 
     together: Results = {}
     for module in (single, asynchronous, loading):
-        results = module.run()
-        about = (module.__doc__ or "").splitlines()[0]
-        _table(f"SQLAlchemy {sqlalchemy.__version__}. {about}", results, module.FIGURES, fallen)
-        for database, timings in results.items():
+        title = f"SQLAlchemy {sqlalchemy.__version__}. {(module.__doc__ or '').splitlines()[0]}"
+        for database, timings in _table(title, module.run(), module.FIGURES, fallen).items():
             together.setdefault(database, {}).update(timings)
     for when, added in loading.memory().items():
         print(f"bytes that the mixin adds to an object, {when}: {added:.0f}; goal 64")
     return together
 
 
-def _table(title: str, results: Results, figures: Figures, fallen: list[str]) -> None:
+def _table(title: str, measured: Measured, figures: Figures, fallen: list[str]) -> Results:
+    """Print each database as soon as it is measured; return all."""
     print(f"\n{title}\n{'database':9} {'side':41} {'CPU':>7} {'least':>7} {'wall':>7}   CPU ratio")
-    for name, timings in results.items():
+    results: Results = {}
+    for name, timings in measured:
+        results[name] = timings
         fallen += _report(name, timings, figures)
+        sys.stdout.flush()
+    return results
 
 
 def _report(database: str, timings: dict[str, Timing], figures: Figures) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.db import connections
@@ -21,13 +21,11 @@ FIGURES: dict[str, tuple[str, dict[str, tuple[float, float | None]]]] = {
 CALLS = {"sqlite": 3000, "postgres": 700, "mariadb": 500}
 
 
-def run(databases: dict[str, str]) -> dict[str, dict[str, Timing]]:
-    """Measure on every database; return the timings by database and side."""
-    results = {}
+def run(databases: dict[str, str]) -> Iterator[tuple[str, dict[str, Timing]]]:
+    """Measure on every database; yield its name and the timings by side."""
     for name, alias in databases.items():
         with _tables(alias):
-            results[name] = interleaved(_sides(alias), CALLS[name])
-    return results
+            yield name, interleaved(_sides(alias), CALLS[name])
 
 
 def _sides(alias: str) -> dict[str, Side]:

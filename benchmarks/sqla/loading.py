@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Engine, insert, select
@@ -23,9 +24,8 @@ FIGURES: dict[str, tuple[str, dict[str, tuple[float, float | None]]]] = {
 }
 
 
-def run() -> dict[str, dict[str, Timing]]:
-    """Measure on every database; return the timings by database and side."""
-    results = {}
+def run() -> Iterator[tuple[str, dict[str, Timing]]]:
+    """Measure on every database; yield its name and the timings by side."""
     for name, url in databases.urls().items():
         with databases.engine(name, url) as engine:
             for model in (Guarded, Plain):
@@ -40,8 +40,7 @@ def run() -> dict[str, dict[str, Timing]]:
             }
             calls = {side: case.call for side, case in cases.items()}
             around = {side: case.round for side, case in cases.items()}
-            results[name] = interleaved(calls, 4, 15, around=around)
-    return results
+            yield name, interleaved(calls, 4, 15, around=around)
 
 
 def memory() -> dict[str, float]:

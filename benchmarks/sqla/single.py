@@ -37,15 +37,13 @@ ROUNDS = 25
 CALLS = {"sqlite": 500, "postgres": 200, "mariadb": 150}
 
 
-def run() -> dict[str, dict[str, Timing]]:
-    """Measure on every database; return the timings by database and side."""
-    results = {}
+def run() -> Iterator[tuple[str, dict[str, Timing]]]:
+    """Measure on every database; yield its name and the timings by side."""
     for name, url in databases.urls().items():
         with databases.engine(name, url) as engine, _cases(engine) as cases:
             calls = {side: case.call for side, case in cases.items()}
             around = {side: case.round for side, case in cases.items()}
-            results[name] = interleaved(calls, CALLS[name], ROUNDS, around=around)
-    return results
+            yield name, interleaved(calls, CALLS[name], ROUNDS, around=around)
 
 
 @contextmanager
