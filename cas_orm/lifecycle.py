@@ -130,6 +130,8 @@ class Lifecycle:
             found.append("the initial and the running state must not be terminal")
         if self.running not in self.transitions.get(self.initial, ()):
             found.append(f"cas_transitions has no edge from {self.initial!r} to {self.running!r}")
+        if self.max_attempts is not None and self.gave_up[0] not in self.transitions.get(self.running, ()):
+            found.append(f"cas_transitions has no edge from {self.running!r} to {self.gave_up[0]!r}")
         if self.max_attempts is not None and self.max_attempts < 1:
             found.append("cas_max_attempts must be at least 1, or None")
         return found

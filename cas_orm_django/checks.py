@@ -25,6 +25,8 @@ def check_model(model: type[models.Model]) -> Iterator[CheckMessage]:
     yield from _check_numbers(model, columns)
     yield from _check_unversioned(model, columns)
     yield from _check_managers(model)
+    if hasattr(model, "cas_transitions"):
+        yield from _check_job(model, columns)
 
 
 def _check_numbers(model: type[models.Model], columns: Columns) -> Iterator[CheckMessage]:
@@ -77,6 +79,26 @@ def _check_managers(model: type[models.Model]) -> Iterator[CheckMessage]:
                 obj=model,
                 id="cas_orm.E004",
             )
+
+
+def _check_job(model: type[models.Model], columns: Columns) -> Iterator[CheckMessage]:
+    for problem in columns.lifecycle.problems():
+        yield Error(
+            f"{model._meta.label}: {problem}.",
+            hint="Correct the cas_… options of the class: what they say now cannot be carried out.",
+            obj=model,
+            id="cas_orm.E007",
+        )
+    if columns.by_name.get("heartbeat_at") not in columns.unversioned:
+        yield Warning(
+            "cas_unversioned_fields leaves heartbeat_at out.",
+            hint=(
+                "A full save would write an old heartbeat back, and the job would look stale. "
+                'Add "heartbeat_at".'
+            ),
+            obj=model,
+            id="cas_orm.W003",
+        )
 
 
 def check_databases(databases: Iterable[str] | None = None, **_: Any) -> list[CheckMessage]:

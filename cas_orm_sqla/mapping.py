@@ -13,6 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import ColumnProperty, Mapper
 
+from cas_orm.lifecycle import Lifecycle
 from cas_orm_sqla.columns import marked
 
 _OWNERS: WeakKeyDictionary[Any, Mapper[Any]] = WeakKeyDictionary()
@@ -54,6 +55,7 @@ def _set_adopted_column(mapper: Mapper[Any], class_: type[Any]) -> None:
             mapper.version_id_col = _column(mapper, named)
     version: Any = mapper.version_id_col
     _check(mapper, class_, version)
+    _check_job(class_)
     if version is not None:
         _OWNERS.setdefault(version.table, mapper)
 
@@ -76,6 +78,14 @@ def _check(mapper: Mapper[Any], class_: type[Any], version: Any) -> None:
         raise ArgumentError(f"{name} has a generation but no version: use CasMixin")
     if version.table is not generation.table:
         raise ArgumentError(f"{name}: version and generation must be in one table")
+
+
+def _check_job(class_: type[Any]) -> None:
+    """Refuse a class of jobs whose options cannot be carried out."""
+    if hasattr(class_, "cas_transitions"):
+        problems = Lifecycle.of(class_, class_.__name__).problems()
+        if problems:
+            raise ArgumentError(f"{class_.__name__}: {'; '.join(problems)}")
 
 
 def _column(mapper: Mapper[Any], name: str) -> Any:
