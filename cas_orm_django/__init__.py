@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         asettle,
         settle,
     )
+    from cas_orm_django.store import DjangoRunStore
     from cas_orm_django.verbs import (
         adelete_if_current,
         anew_generation_if_current,
@@ -72,15 +73,18 @@ if TYPE_CHECKING:
         try_update_if_current,
         update_if_current,
     )
+    from cas_orm_django.workflow import WorkflowRunMixin
 
 __all__ = [
     "CasManager",
     "CasMixin",
     "CasQuerySet",
     "CasVerbsMixin",
+    "DjangoRunStore",
     "JobMixin",
     "RecordVersionMixin",
     "RunSeqMixin",
+    "WorkflowRunMixin",
     "WriteTokenMixin",
     "aclaim",
     "adelete_if_current",
@@ -127,6 +131,8 @@ __all__ = [
 
 _ROOMS = {
     "claiming": ("aclaim", "arequeue_stale", "claim", "requeue_stale"),
+    "workflow": ("WorkflowRunMixin",),
+    "store": ("DjangoRunStore",),
     "job": ("JobMixin",),
     "mixins": ("CasMixin", "CasVerbsMixin", "RecordVersionMixin", "RunSeqMixin", "WriteTokenMixin"),
     "query": ("CasManager", "CasQuerySet"),

@@ -43,6 +43,7 @@ from cas_orm_sqla.mixins import (
 )
 from cas_orm_sqla.retry import aretry_on_conflict, retry_on_conflict
 from cas_orm_sqla.settling import asettle, settle
+from cas_orm_sqla.store import SqlaRunStore
 from cas_orm_sqla.verbs import (
     adelete_if_current,
     anew_generation_if_current,
@@ -57,6 +58,7 @@ from cas_orm_sqla.verbs import (
     try_update_if_current,
     update_if_current,
 )
+from cas_orm_sqla.workflow import WorkflowRunDataclassMixin, WorkflowRunMixin
 
 __all__ = [
     "AsyncCasSession",
@@ -70,6 +72,9 @@ __all__ = [
     "RecordVersionMixin",
     "RunSeqDataclassMixin",
     "RunSeqMixin",
+    "SqlaRunStore",
+    "WorkflowRunDataclassMixin",
+    "WorkflowRunMixin",
     "WriteTokenDataclassMixin",
     "WriteTokenMixin",
     "aclaim",

@@ -16,6 +16,7 @@ from cas_orm_sqla import (
     JobMixin,
     RecordVersionMixin,
     RunSeqMixin,
+    WorkflowRunMixin,
     WriteTokenMixin,
 )
 
@@ -29,6 +30,7 @@ __all__ = [
     "Customer",
     "Device",
     "Doc",
+    "Flow",
     "Job",
     "Legacy",
     "Member",
@@ -232,6 +234,15 @@ class Chore(WriteTokenMixin, JobMixin, Base):
     cas_transitions = {"new": ("busy", "dropped"), "busy": ("new", "ok", "bad")}
     cas_max_attempts = 2
     cas_gave_up = ("bad", "gave_up")
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(default="")
+
+
+class Flow(WorkflowRunMixin, Base):
+    """A workflow run as the mixin makes it."""
+
+    __tablename__ = "flow"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(default="")

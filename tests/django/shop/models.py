@@ -1,7 +1,7 @@
 """Models of every shape, parents first: the clean-up empties their tables from the last to the first."""
 
 from tests.django.shop.inherited import Article, Book, Gadget, Item, Memo, Novel, Paper, UrgentOrder
-from tests.django.shop.jobs import Chore, Job
+from tests.django.shop.jobs import Chore, Flow, Job
 from tests.django.shop.keyed import Member, Parcel, Profile, Seat, Slot
 from tests.django.shop.peculiar import Device, Invoice, Journal, Ledger, Legacy, Page
 from tests.django.shop.plain import Customer, Doc, Order, Run, Ticket
@@ -17,6 +17,7 @@ __all__ = [
     "Customer",
     "Device",
     "Doc",
+    "Flow",
     "Gadget",
     "Invoice",
     "Item",
