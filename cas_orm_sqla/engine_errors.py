@@ -6,6 +6,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from cas_orm.engine import Fault, classify, driver_code
+from cas_orm_sqla.capabilities import commits_itself
 from cas_orm_sqla.script import Script
 
 
@@ -32,12 +33,14 @@ def translated(
 
 
 def _end(session: Session, vendor: str) -> None:
-    """Roll back what the server has: a savepoint where it survives, else everything.
+    """See to it that nothing more is written in a transaction that the server has taken back.
 
-    MariaDB has rolled back the whole transaction itself; going on would commit the second half alone.
+    The session stays as it is until its owner rolls back: were it rolled back here, it would begin anew by
+    itself, and commit the second half alone. PostgreSQL refuses every statement until then. MariaDB does
+    not, so its connection is given up, and SQLAlchemy refuses. In AUTOCOMMIT there is nothing to end.
     """
-    nested = session.get_nested_transaction()
-    if nested is not None and vendor == "postgresql":
-        nested.rollback()
-    else:
-        session.rollback()
+    if vendor == "postgresql" or not (session.is_active and session.in_transaction()):
+        return
+    connection = session.connection()
+    if not connection.invalidated and not commits_itself(connection):
+        connection.invalidate()

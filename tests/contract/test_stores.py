@@ -103,7 +103,7 @@ def test_a_run_that_has_moved_is_spared(hall: Hall, change: dict[str, object]) -
 
 
 def test_stuck_runs(hall: Hall) -> None:
-    """Not terminal, no progress for so long by the store's own clock; those without any note are listed too."""
+    """Not terminal, no progress for so long by the store's own clock, or none ever noted."""
     long_ago = datetime.now(UTC) - 2 * HOUR
     old = hall.insert(progressed_at=long_ago)
     adopted = hall.insert(progressed_at=None)
