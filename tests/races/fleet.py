@@ -73,7 +73,8 @@ def django_writer(job: dict[str, Any], policy: RetryPolicy) -> Run:
         async def aadd() -> Outcome:
             return await aretry_on_conflict(add, policy=policy, using=door)
 
-        connections[door].ensure_connection()
+        if not job["asynchronous"]:  # there the connection is another thread's
+            connections[door].ensure_connection()
         ready()
         try:
             return asyncio.run(aadd()) if job["asynchronous"] else retry_on_conflict(policy, door)(add)()
@@ -191,12 +192,13 @@ def main() -> None:
 
     def meet(attempt: int) -> None:
         if attempt <= len(rounds):
-            rounds[attempt - 1].wait(PATIENCE)
+            rounds[attempt - 1].wait(PATIENCE / 3)
 
     def writer() -> None:
         reports.put(write(run, job["key"], lambda: start.wait(PATIENCE) and None, meet))
 
-    warm(run, job["warm"])
+    if not job["asynchronous"]:  # a thread, or a loop, does not survive the fork
+        warm(run, job["warm"])
     writers = [context.Process(target=writer) for _ in range(job["writers"])]
     for process in writers:
         process.start()
