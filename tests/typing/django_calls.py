@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar, assert_type
 
 from django.db import models
 from django.db.models import F, Q
 
-from cas_orm import Expect, Outcome, UnknownOutcome, one_of
+from cas_orm import Expect, Outcome, StaleCounts, UnknownOutcome, one_of
 from cas_orm_django import (
     CasManager,
     CasMixin,
     CasVerbsMixin,
+    JobMixin,
     WriteTokenMixin,
+    aclaim,
     adelete_if_current,
+    arequeue_stale,
     asettle,
+    astart_if_current,
     atry_update_if_current,
     aupdate_if_current,
+    claim,
     delete_if_current,
+    finish_if_current,
     new_generation_if_current,
+    requeue_stale,
     settle,
+    start_if_current,
     try_delete_if_current,
     try_new_generation_if_current,
     try_update_if_current,
@@ -101,3 +110,40 @@ def settling(error: UnknownOutcome) -> None:
 
 async def settling_async(error: UnknownOutcome) -> None:
     assert_type(await asettle(error), Outcome)
+
+
+class Errand(JobMixin, models.Model):
+    cas_max_attempts: ClassVar[int | None] = 3
+    cas_terminal_states: ClassVar[tuple[str, ...]] = ("done", "dropped")
+    place = models.CharField(max_length=32)
+
+
+def lifecycle(errand: Errand) -> None:
+    assert_type(errand.start_if_current(owner="w1"), Outcome)
+    assert_type(errand.try_save_status_if_current({"step": 1}, logs="one"), Outcome)
+    assert_type(errand.heartbeat_if_current(), Outcome)
+    assert_type(errand.finish_if_current("done", "ok", logs="all", on_won=celebrate), Outcome)
+    assert_type(errand.try_requeue_if_current(new_budget=True, using="default"), Outcome)
+    assert_type(start_if_current(Errand, 1, expect=belief, owner="w1"), Outcome)
+    assert_type(finish_if_current(Errand, 1, "done", "ok", expect=belief), Outcome)
+
+
+async def lifecycle_async(errand: Errand) -> None:
+    assert_type(await errand.astart_if_current(owner="w1"), Outcome)
+    assert_type(await errand.atry_heartbeat_if_current(), Outcome)
+    assert_type(await astart_if_current(Errand, 1, expect=belief), Outcome)
+
+
+def sets(manager: CasManager[Errand]) -> None:
+    assert_type(claim(Errand, 5, owner="w1", where=Q(place="home"), on_won=celebrate), list[Errand])
+    assert_type(manager.claim(5, using="default"), list[Errand])
+    assert_type(requeue_stale(Errand, timedelta(minutes=5), where=Q(place="home")), StaleCounts)
+    assert_type(manager.requeue_stale(timedelta(minutes=5)), StaleCounts)
+
+
+async def sets_async(manager: CasManager[Errand]) -> None:
+    assert_type(await aclaim(Errand, 5), list[Errand])
+    assert_type(await manager.aclaim(5, owner="w1"), list[Errand])
+    counts = await arequeue_stale(Errand, timedelta(minutes=5), on_won=celebrate)
+    assert_type(counts, StaleCounts)
+    assert_type(counts.requeued + counts.gave_up, int)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, assert_type
 
 from sqlalchemy import Engine, func
 from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session, async_sessionmaker
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, Session, mapped_column, sessionmaker
 
-from cas_orm import Expect, Outcome, RetryPolicy, UnknownOutcome, one_of
+from cas_orm import Expect, Outcome, RetryPolicy, StaleCounts, UnknownOutcome, one_of
 from cas_orm_sqla import (
     AsyncCasSession,
     CasDataclassMixin,
@@ -18,18 +18,22 @@ from cas_orm_sqla import (
     CasVerbsMixin,
     JobMixin,
     WriteTokenMixin,
+    aclaim,
     adelete_if_current,
     anew_generation_if_current,
+    arequeue_stale,
     aretry_on_conflict,
     asettle,
     atry_delete_if_current,
     atry_new_generation_if_current,
     atry_update_if_current,
     aupdate_if_current,
+    claim,
     delete_if_current,
     finish_if_current,
     guard,
     new_generation_if_current,
+    requeue_stale,
     retry_on_conflict,
     settle,
     start_if_current,
@@ -193,3 +197,15 @@ async def settling_async(factory: async_sessionmaker[AsyncSession], error: Unkno
 
 async def scoped(session: async_scoped_session[AsyncSession], invoice: Invoice) -> None:
     assert_type(await invoice.asave_if_current(session()), Outcome)
+
+
+def sets(session: Session) -> None:
+    assert_type(claim(session, Job, 5, owner="w1", where=Job.id > 7, on_won=celebrate), list[Job])
+    counts = requeue_stale(session, Job, timedelta(minutes=5), where=Job.id > 7, on_won=celebrate)
+    assert_type(counts, StaleCounts)
+    assert_type(counts.requeued + counts.gave_up, int)
+
+
+async def sets_async(session: AsyncSession) -> None:
+    assert_type(await aclaim(session, Job, 5), list[Job])
+    assert_type(await arequeue_stale(session, Job, timedelta(minutes=5)), StaleCounts)
