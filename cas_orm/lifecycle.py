@@ -33,6 +33,8 @@ class Computed(Enum):
     RAISED = "raised"
 
 
+#: What a verb that finishes may write.
+FINISHED: Final = frozenset({"state", "result", "finished_at", "logs"})
 CLOCK: Final = Computed.CLOCK
 RAISED: Final = Computed.RAISED
 

@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
 from cas_orm.belief import Belief, exact
+from cas_orm.lifecycle import FINISHED
 from cas_orm.memory import advanced
 from cas_orm_django import memory
 from cas_orm_django.belief import FieldBelief, Where
@@ -79,7 +80,10 @@ def take_over(
 ) -> None:
     """Bring the object in step with the row that it has just won; ``assign`` are a verb's given values."""
     columns, attributes = script.columns, obj.__dict__
-    before = memory.Snapshot(obj, columns.identity) if in_transaction(connection) else None
+    before = None
+    if in_transaction(connection):
+        given = () if assign is None else script.values  # the verb's values, which a rollback takes back
+        before = memory.Snapshot(obj, tuple(dict.fromkeys((*columns.identity, *given))))
     for name, value in (assign or {}).items():
         setattr(obj, name, value)
     for step in script.steps:
@@ -104,12 +108,18 @@ def take_over(
 
 
 def take_found(obj: models.Model, script: Script, outcome: Outcome) -> None:
-    """Take over what was applied before: the values that the verb was to reach, and the version."""
+    """Take over what was applied before: the values that the verb was to reach, and the version.
+
+    What else that write has changed was not read: it is deferred, or a later save would write over it.
+    """
     columns, found = script.columns, outcome.actual or {}
     before = memory.Snapshot(obj, columns.identity)
     for name in script.target or ():
         setattr(obj, name, found[name])
     seen, version = obj.__dict__.get(columns.version.attname, ABSENT), outcome.record_version
+    if version != seen:
+        for name in FINISHED - set(script.target or ()):
+            obj.__dict__.pop(name, None)
     obj.__dict__[columns.version.attname] = version
     if isinstance(seen, int) and version not in (seen, seen + script.bumps):
         memory.remember(obj).lose_track(outcome, seen)

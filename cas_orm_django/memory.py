@@ -194,8 +194,8 @@ def settle_marks(obj: models.Model) -> Memory | None:
         return memory  # a savepoint takes the newest marks with it: while the last one is open, all are
     dead = next((i for i, mark in enumerate(marks) if mark.fate.rolled_back), None)
     if dead is not None and marks[dead].fate.sure:
-        marks[dead].before.restore(obj, only_if=marks[-1].after)
         memory.doubt = marks[dead].before.doubt
+        _undo(obj, marks[dead:])
         del marks[dead:]
     elif dead is not None:  # autocommit off, no atomic(): committed or rolled back, nobody knows
         for name, value in marks[dead].before.values.items():
@@ -205,6 +205,15 @@ def settle_marks(obj: models.Model) -> Memory | None:
         del marks[dead:]
     memory.marks = [mark for mark in marks if not mark.fate.committed]
     return memory
+
+
+def _undo(obj: models.Model, marks: list[Mark]) -> None:
+    """Put back what these writes have changed: each may have changed other attributes than the first."""
+    before, after = marks[0].before, dict(marks[0].after)
+    for mark in marks[1:]:
+        before.values = {**mark.before.values, **before.values}
+        after |= mark.after
+    before.restore(obj, only_if=after)
 
 
 def has_written(connection: BaseDatabaseWrapper) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from sqlalchemy.orm.base import NO_VALUE
 
 from cas_orm import Outcome
+from cas_orm.lifecycle import FINISHED
 from cas_orm.memory import advanced
 from cas_orm_sqla import memory
 from cas_orm_sqla.columns import Columns
@@ -84,7 +85,10 @@ def _load_again(session: Session, state: InstanceState[Any], obj: object, keys: 
 
 
 def take_found(session: Session, obj: Any, script: Script, outcome: Outcome) -> None:
-    """Take over what was applied before: the values that the verb was to reach, and the version."""
+    """Take over what was applied before: the values that the verb was to reach, and the version.
+
+    What else that write has changed was not read: it is loaded at its next use.
+    """
     state, columns, found = memory.state_of(obj), script.columns, outcome.actual or {}
     last, version = number(state, columns.version, "record_version"), outcome.record_version
     see(state, columns)
@@ -93,6 +97,9 @@ def take_found(session: Session, obj: Any, script: Script, outcome: Outcome) -> 
         made.keys |= {*(script.target or ()), columns.version.key}
     for name in script.target or ():
         set_committed_value(obj, name, found[name])
+    unread = [name for name in FINISHED.difference(script.target or ()) if name in state.dict]
+    if version != last and unread:
+        _load_again(session, state, obj, unread)
     set_committed_value(obj, columns.version.key, version)
     remembered = memory.remember(state)
     remembered.version = version

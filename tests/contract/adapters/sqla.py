@@ -119,9 +119,10 @@ class SqlaApi(Api):
             return await self.hop(lambda session: session.get_one(model, key))
 
     async def reload(self, obj: Any, *names: str) -> None:
-        """Call ``refresh``."""
+        """Call ``refresh``; a refused object must not be flushed before it."""
         self._attach(obj)
-        await self.hop(lambda session: session.refresh(obj, list(names) or None))
+        with self.session.no_autoflush:
+            await self.hop(lambda session: session.refresh(obj, list(names) or None))
 
     async def defer(self, obj: Any, name: str) -> None:
         """Expire the column: without a commit before it, its value was never noted."""
