@@ -81,6 +81,7 @@ def claim(
     condition = clean_where(where)
     alias = using or router.db_for_write(model)
     compiled_where(alias, columns.owner.model, condition)
+    write.check_hook(connections[alias], on_won)
     return _together(alias, partial(_claim, columns, connections[alias], wanted, owner, condition, on_won))
 
 

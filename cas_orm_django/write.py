@@ -62,8 +62,7 @@ def attempt(
         UnsupportedBackend: the database did not count 0 or 1.
     """
     provisional = in_transaction(connection)
-    if on_won is not None and provisional and not connection.in_atomic_block:
-        transaction.on_commit(lambda: None, using=script.alias)  # raises: nothing would ever call it
+    check_hook(connection, on_won)
     if not send(connection, script, provisional):
         return refused(connection, script, provisional)
     outcome = script.won(provisional=provisional)
@@ -73,6 +72,16 @@ def attempt(
     if take_over is not None:
         take_over(outcome)
     return outcome
+
+
+def check_hook(connection: BaseDatabaseWrapper, on_won: OnWon | None) -> None:
+    """Refuse a hook with autocommit off outside of ``atomic()``: nothing would ever call it.
+
+    Raises:
+        TransactionManagementError: Django's own refusal.
+    """
+    if on_won is not None and in_transaction(connection) and not connection.in_atomic_block:
+        transaction.on_commit(lambda: None, using=connection.alias)
 
 
 def call_on_won(outcome: Outcome, on_won: OnWon | None, alias: str) -> None:
