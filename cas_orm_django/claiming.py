@@ -136,12 +136,16 @@ def _read_computed(columns: Columns, alias: str, objects: list[Any]) -> None:
 def _together(alias: str, work: Callable[[], R]) -> R:
     """Do the work in a transaction of the library's own, or in a savepoint of the caller's."""
     connection = connections[alias]
-    if in_transaction(connection):
+
+    def nested() -> R:
         with own_transaction(alias):
-            return _translating(connection, work)
+            return work()
+
+    if in_transaction(connection):
+        return _translating(connection, nested)
     own = OwnTransaction(alias)
     result: Any = None
-    if own.begin():
+    if _translating(connection, own.begin):
         with own:
             result = _translating(connection, work)
             own.watch.end()

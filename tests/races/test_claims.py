@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cas_orm import Expect, StaleCounts, Verdict
+from cas_orm import Expect, StaleCounts, TransientConflict, UnknownOutcome, Verdict
 from tests.contract.adapters.base import Api
 from tests.races.actors import Actor, actors
 from tests.races.on import EVERYWHERE, SERVERS, on
@@ -165,3 +165,67 @@ def test_a_sweep_and_a_message_spend_one_attempt(stage: Stage) -> None:
         won = [r.result(60) for r in racing].count(Verdict.WON) + len(claiming.result(60))
         row = stage.row(stage.models.Job, key)
         assert (won, row["attempts"], row["run_seq"]) == (1, 2, 3)
+
+
+async def look(api: Api, key: Any) -> Any:
+    """Read one job, which takes a snapshot where the transaction has one."""
+    return await api.row(api.models.Job, key)
+
+
+async def edit(api: Api, key: Any) -> None:
+    """Change a job that waits."""
+    expect = Expect(state="pending")
+    await api.by_key("update_if_current", api.models.Job, key, expect=expect, set={"name": "edited"})
+
+
+@on("postgres_rr", "postgres_serializable", "mariadb_snapshot")
+def test_a_claim_that_the_engine_refuses(stage: Stage) -> None:
+    """A snapshot that is too old: nothing is started, the caller is told that its transaction is over."""
+    early, late = stage.pair
+    key = stage.insert(stage.models.Job)
+    early.begin()
+    early.do(look, early.api, key)
+    late.do(edit, late.api, key)
+    refused = early.fails(claim, early.api, 1)
+    assert isinstance(refused, TransientConflict)
+    assert refused.transaction == "dead"
+    early.give_up()
+    assert stage.row(stage.models.Job, key)["state"] == "pending"
+    assert late.do(claim, late.api, 1) == [key]
+
+
+@on("mariadb_rr")
+def test_an_old_snapshot_does_not_show_in_what_is_claimed(stage: Stage) -> None:
+    """A locking read sees past it: the claimed object has the edit that was committed since."""
+    early, late = stage.pair
+    key = stage.insert(stage.models.Job)
+    early.begin()
+    early.do(look, early.api, key)
+    late.do(edit, late.api, key)
+
+    async def claimed(api: Api) -> Any:
+        (job,) = await api.on_set("claim", api.models.Job, 1)
+        return job.name, job.record_version, job.attempts
+
+    assert early.do(claimed, early.api) == ("edited", 3, 1)
+    early.commit()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("verb", [claim, sweep])
+@on(*SERVERS)
+def test_a_connection_that_is_lost(stage: Stage, verb: Any, alone: bool) -> None:
+    """Nothing was committed, and nothing will be; the caller hears that it is unknown."""
+    early, late = stage.pair
+    key = stage.insert(stage.models.Job) if verb is claim else stale(stage)
+    before = stage.row(stage.models.Job, key)
+    if not alone:
+        early.begin()
+    early.do(look, early.api, key)
+    late.kill_from_outside(early.identity())
+    args = (1,) if verb is claim else ()
+    lost = early.fails(verb, early.api, *args)
+    assert isinstance(lost, UnknownOutcome)
+    if not alone:
+        early.give_up()
+    assert stage.row(stage.models.Job, key) == before
