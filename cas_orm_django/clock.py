@@ -44,6 +44,8 @@ class DatabaseClock(models.Expression):
 
     def _on_sqlite(self, connection: BaseDatabaseWrapper) -> tuple[str, list[str]]:
         seconds = _utc_offset(connection).total_seconds() - self._seconds
+        if not seconds:
+            return "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now')", []
         return "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', %s)", [f"{seconds:+f} seconds"]
 
 

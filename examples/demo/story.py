@@ -52,6 +52,24 @@ def fresh_keys(rounds: int) -> list[int]:
     return list(range(first, first + rounds))
 
 
+#: What a guarded job has besides the story, and keeps through it.
+UNTOUCHED: Row = {
+    "status": None,
+    "owner": "",
+    "attempts": 0,
+    "run_seq": 0,
+    "started_at": False,
+    "heartbeat_at": False,
+}
+#: What a row shows of a job besides the story: nothing that the race would change, but for the finish.
+TIMES = ("started_at", "heartbeat_at", "finished_at")
+
+
+def told_apart(row: Row) -> Row:
+    """Return the row without what no two runs have alike: a time counts as there or not."""
+    return {name: value is not None if name in TIMES else value for name, value in row.items()}
+
+
 class Side(Protocol):
     """One way to write a job, in one ORM. `executor` and `canceller` are the code of the team.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +26,7 @@ class Report(NamedTuple):
 def writer(column: Column, url: str, actor: Actor, pipe: Connection, barrier: Barrier) -> None:
     """Write every job whose key comes through the pipe, until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when we end
+    logging.getLogger("cas_orm").addHandler(logging.NullHandler())  # the table tells who was superseded
     side = column.open(url)
     part = part_of(side, actor)
 

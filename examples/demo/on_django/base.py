@@ -11,7 +11,7 @@ from django.db import Error, connection, models, reset_queries
 
 from examples.demo.on_django.table import DjangoWorkshop
 from examples.demo.own_table import own_table
-from examples.demo.story import WRITES, Actor, DemoError, Row, fresh_keys
+from examples.demo.story import WRITES, Actor, DemoError, Row, fresh_keys, told_apart
 
 
 class DjangoSide:
@@ -36,7 +36,7 @@ class DjangoSide:
         try:
             with own_table(DjangoWorkshop(self.model)):
                 keys = fresh_keys(rounds)
-                manager.bulk_create([self.model(pk=key) for key in keys])
+                manager.bulk_create([self.model(pk=key, state="running") for key in keys])
                 yield keys
         except Error as error:
             raise DemoError(f"the database refused: {error}") from error
@@ -45,7 +45,7 @@ class DjangoSide:
         """Read a job as it stands."""
         (row,) = self.model._default_manager.filter(pk=key).values()
         del row[self.model._meta.pk.name]
-        return row
+        return told_apart(row)
 
     def alone(self, actor: Actor) -> Row:
         """Say how a job must look after this actor, and nobody else, has written it."""

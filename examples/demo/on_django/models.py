@@ -6,23 +6,16 @@ from typing import ClassVar
 
 from django.db import models
 
-from cas_orm_django import CasMixin
+from cas_orm_django import JobMixin
 
 
-class JobColumns(models.Model):
-    """What both have."""
+class PlainJob(models.Model):
+    """A model as Django makes it: ``save()`` overwrites whatever is there."""
 
     action = models.CharField(max_length=32, default="start")
-    state = models.CharField(max_length=32, default="running")
+    state = models.CharField(max_length=32, default="pending")
     result = models.CharField(max_length=32, default="")
     logs = models.TextField(default="")
-
-    class Meta:
-        abstract = True
-
-
-class PlainJob(JobColumns):
-    """A model as Django makes it: ``save()`` overwrites whatever is there."""
 
     objects: ClassVar[models.Manager[PlainJob]]  # Django's own, for type checkers
 
@@ -30,8 +23,14 @@ class PlainJob(JobColumns):
         db_table = "cas_demo_plain"
 
 
-class GuardedJob(CasMixin, JobColumns):
-    """The same with ``record_version`` and ``run_seq``."""
+class GuardedJob(JobMixin, models.Model):
+    """A job with the library's verbs: the mixin brings the columns, version and generation among them."""
 
-    class Meta(CasMixin.Meta):
+    cas_terminal_states = ("done", "canceled")
+    cas_transitions: ClassVar = {
+        "pending": ("running", "canceled"),
+        "running": ("pending", "done", "canceled"),
+    }
+
+    class Meta(JobMixin.Meta):
         db_table = "cas_demo_guarded"

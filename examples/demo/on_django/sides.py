@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cas_orm import Expect, Outcome
-from cas_orm_django import try_update_if_current
+from cas_orm_django import try_finish_if_current
 from examples.demo.on_django.base import DjangoSide
 from examples.demo.on_django.models import GuardedJob, PlainJob
-from examples.demo.story import CANCELED, FINISHED, Actor, Meet, Row, Told
+from examples.demo.story import CANCELED, FINISHED, UNTOUCHED, Actor, Meet, Row, Told
 
 SAVED = Told(success=True, word="saved")  # save() returned; there is nothing else to learn from it
 
@@ -37,29 +37,27 @@ class LastWriterWins(DjangoSide):
 
 
 class CompareAndSwap(DjangoSide):
-    """The same, but each write says what it believes: by the object, or by the key alone."""
+    """The same, but each verb says which generation it acts for: by the object, or by the key alone."""
 
     model = GuardedJob
-    calls: ClassVar = {Actor.EXECUTOR: "save_if_current()", Actor.CANCELLER: "update_if_current()"}
+    calls: ClassVar = {Actor.EXECUTOR: "finish_if_current()", Actor.CANCELLER: "finish_if_current()"}
 
     def executor(self, key: int, meet: Meet) -> Told:
         job = GuardedJob.objects.get(pk=key)
-        belief = Expect(run_seq=job.run_seq, state="running", action="start")
         meet()
-        job.state, job.result, job.logs = FINISHED
+        state, result, logs = FINISHED
         meet()
-        return told(job.try_save_if_current(expect=belief))
+        return told(job.try_finish_if_current(state, result, logs=logs))
 
     def canceller(self, key: int, meet: Meet) -> Told:
-        job = GuardedJob.objects.get(pk=key)
-        belief = Expect(run_seq=job.run_seq, state="running", action="start")
+        belief = Expect.of(GuardedJob.objects.get(pk=key), "run_seq")
         meet()
-        values = CANCELED._asdict()
+        state, result, logs = CANCELED
         meet()
-        return told(try_update_if_current(GuardedJob, key, expect=belief, set=values))
+        return told(try_finish_if_current(GuardedJob, key, state, result, logs=logs, expect=belief))
 
     def alone(self, actor: Actor) -> Row:
-        return {**super().alone(actor), "run_seq": 0, "record_version": 2}
+        return {**super().alone(actor), **UNTOUCHED, "record_version": 2, "finished_at": True}
 
 
 def told(outcome: Outcome) -> Told:

@@ -12,10 +12,10 @@ from sqlalchemy import Engine, event, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from examples.demo.on_sqlalchemy.models import Base, JobColumns
+from examples.demo.on_sqlalchemy.models import Base, GuardedJob, PlainJob
 from examples.demo.on_sqlalchemy.table import SqlalchemyWorkshop
 from examples.demo.own_table import own_table
-from examples.demo.story import WRITES, Actor, DemoError, Row, fresh_keys
+from examples.demo.story import WRITES, Actor, DemoError, Row, fresh_keys, told_apart
 
 #: SQLAlchemy writes "a=b" where Django writes "a = b"; no value of the story holds the sign.
 ASSIGNED = re.compile(r"(?<=\w)=(?=\S)")
@@ -25,7 +25,7 @@ NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL"}
 class SqlalchemySide:
     """A side without the code of the team."""
 
-    model: ClassVar[type[JobColumns]]
+    model: ClassVar[type[PlainJob | GuardedJob]]
     calls: ClassVar[Mapping[Actor, str]]
 
     def __init__(self, engine: Engine) -> None:
@@ -55,7 +55,7 @@ class SqlalchemySide:
             with own_table(SqlalchemyWorkshop(self.engine, self.table)):
                 keys = fresh_keys(rounds)
                 with Session(self.engine) as session:
-                    session.add_all(self.model(id=key) for key in keys)
+                    session.add_all(self.model(id=key, state="running") for key in keys)
                     session.commit()
                 yield keys
         except DBAPIError as error:
@@ -67,7 +67,7 @@ class SqlalchemySide:
             query = select(self.table).where(self.table.c.id == key)
             row = dict(connection.execute(query).mappings().one())
         del row["id"]
-        return row
+        return told_apart(row)
 
     def alone(self, actor: Actor) -> Row:
         """Say how a job must look after this actor, and nobody else, has written it."""
@@ -92,9 +92,13 @@ def with_values(sql: str, values: Mapping[str, object] | tuple[object, ...]) -> 
     sql = ASSIGNED.sub(" = ", " ".join(sql.split()))
     if isinstance(values, Mapping):
         return sql % {name: literal(value) for name, value in values.items()}
-    return sql.replace("?", "%s") % tuple(map(literal, values))
+    if "%s" not in sql:
+        sql = sql.replace("%", "%%").replace("?", "%s")
+    return sql % tuple(map(literal, values))
 
 
 def literal(value: object) -> str:
-    """Spell a number or a text of the story in SQL."""
+    """Spell a number, a text of the story or nothing in SQL."""
+    if value is None:
+        return "NULL"
     return repr(value) if isinstance(value, int) else f"'{value}'"

@@ -8,10 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cas_orm import Expect, Outcome
-from cas_orm_sqla import try_update_if_current
+from cas_orm_sqla import try_finish_if_current
 from examples.demo.on_sqlalchemy.base import SqlalchemySide
 from examples.demo.on_sqlalchemy.models import GuardedJob, PlainJob
-from examples.demo.story import CANCELED, FINISHED, Actor, Meet, Row, Told
+from examples.demo.story import CANCELED, FINISHED, UNTOUCHED, Actor, Meet, Row, Told
 
 SAVED = Told(success=True, word="saved")  # commit() returned; there is nothing else to learn from it
 
@@ -42,32 +42,30 @@ class LastWriterWins(SqlalchemySide):
 
 
 class CompareAndSwap(SqlalchemySide):
-    """The same, but each write says what it believes: by the object, or by the key alone."""
+    """The same, but each verb says which generation it acts for: by the object, or by the key alone."""
 
     model = GuardedJob
-    calls: ClassVar = {Actor.EXECUTOR: "save_if_current()", Actor.CANCELLER: "update_if_current()"}
+    calls: ClassVar = {Actor.EXECUTOR: "finish_if_current()", Actor.CANCELLER: "finish_if_current()"}
 
     def executor(self, key: int, meet: Meet) -> Told:
         with Session(self.engine) as session:
             job = session.get_one(GuardedJob, key)
-            belief = Expect(run_seq=job.run_seq, state="running", action="start")
             meet()
-            job.state, job.result, job.logs = FINISHED
+            state, result, logs = FINISHED
             meet()
-            return committed(session, job.try_save_if_current(session, expect=belief))
+            return committed(session, job.try_finish_if_current(session, state, result, logs=logs))
 
     def canceller(self, key: int, meet: Meet) -> Told:
         with Session(self.engine) as session:
-            job = session.get_one(GuardedJob, key)
-            belief = Expect(run_seq=job.run_seq, state="running", action="start")
+            belief = Expect.of(session.get_one(GuardedJob, key), "run_seq")
             meet()
-            values = CANCELED._asdict()
+            state, result, logs = CANCELED
             meet()
-            outcome = try_update_if_current(session, GuardedJob, key, expect=belief, set=values)
+            outcome = try_finish_if_current(session, GuardedJob, key, state, result, logs=logs, expect=belief)
             return committed(session, outcome)
 
     def alone(self, actor: Actor) -> Row:
-        return {**super().alone(actor), "run_seq": 0, "record_version": 2}
+        return {**super().alone(actor), **UNTOUCHED, "record_version": 2, "finished_at": True}
 
 
 def committed(session: Session, outcome: Outcome) -> Told:
