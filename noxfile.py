@@ -3,7 +3,8 @@
     nox --list
     nox -s "grid(py3.13-django6.1)"
 
-The newest cell runs the whole suite, the others the core and contract suites. Besides, SQLAlchemy's own
+The newest cell runs the whole suite, the others the contract suite, and the tests of the core once for each
+Python. Besides, SQLAlchemy's own
 versioning tests run with our listeners at work in them. An interpreter that this machine does not have is
 skipped by name, and is an error with CI=true.
 """
@@ -26,7 +27,9 @@ SQLALCHEMY_WITH_DJANGO = {"5.2": "2.0", "6.0": "2.1", "6.1": "2.1"}
 NEWEST = ("3.13", "6.1")
 GRID = [(python, django) for django, pythons in PYTHONS_OF_DJANGO.items() for python in pythons]
 
-CONTRACT_SUITES = ("tests/core", "tests/contract")
+CONTRACT_SUITES = ("tests/contract",)
+#: A file stays with one worker: some of them open fifty connections.
+WORKERS = ("-n", "2", "--dist", "loadfile")
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -62,15 +65,16 @@ def grid(session: nox.Session, django: str) -> None:
     sqlalchemy = SQLALCHEMY_WITH_DJANGO[django]
     extra = ".[dev]" if newest else ".[test]"
     session.install("-e", extra, f"Django~={django}.0", f"SQLAlchemy[asyncio]~={sqlalchemy}.0")
-    suites = () if newest else CONTRACT_SUITES
-    session.run("python", "-m", "pytest", *suites, *session.posargs)
+    core = () if django != "5.2" else ("tests/core",)
+    suites = () if newest else (*core, *CONTRACT_SUITES)
+    session.run("python", "-m", "pytest", *WORKERS, *suites, *session.posargs)
 
 
 @nox.session(python="3.11", venv_backend="uv")
 def lowest(session: nox.Session) -> None:
     """Run the core and contract suites on the lowest versions that pyproject.toml admits."""
     session.install("--resolution", "lowest-direct", "-e", ".[test]")
-    session.run("python", "-m", "pytest", *CONTRACT_SUITES, *session.posargs)
+    session.run("python", "-m", "pytest", *WORKERS, "tests/core", *CONTRACT_SUITES, *session.posargs)
 
 
 OTHER_DRIVERS = "psycopg2,asyncpg,mysqlclient"
@@ -89,7 +93,8 @@ def drivers(session: nox.Session) -> None:
     own = ["tests/sqla/test_drivers.py", "tests/sqla/test_capabilities.py"]
     only = "not django and not sqlite"
     env = {"CAS_TEST_SQLA_DRIVERS": OTHER_DRIVERS}
-    session.run("python", "-m", "pytest", *contract, *own, "-k", only, *session.posargs, env=env)
+    suites = (*contract, *own)
+    session.run("python", "-m", "pytest", *WORKERS, *suites, "-k", only, *session.posargs, env=env)
 
 
 @nox.session(python=NEWEST[0])
