@@ -132,11 +132,13 @@ class Lifecycle:
             found.append("the initial and the running state must not be terminal")
         if self.running not in self.transitions.get(self.initial, ()):
             found.append(f"cas_transitions has no edge from {self.initial!r} to {self.running!r}")
-        if self.max_attempts is not None and self.gave_up[0] not in self.transitions.get(self.running, ()):
-            found.append(f"cas_transitions has no edge from {self.running!r} to {self.gave_up[0]!r}")
         if self.max_attempts is not None and self.max_attempts < 1:
             found.append("cas_max_attempts must be at least 1, or None")
         return found
+
+    def can_give_up(self) -> bool:
+        """Tell whether a running job whose budget is spent may be closed as `gave_up`."""
+        return self.max_attempts is None or self.gave_up[0] in self.transitions.get(self.running, ())
 
     def start(self, owner: str, loaded: Mapping[str, object] | None) -> Move:
         """Hand the job to a worker: spends one attempt, opens a new generation.

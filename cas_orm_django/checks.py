@@ -89,6 +89,13 @@ def _check_job(model: type[models.Model], columns: Columns) -> Iterator[CheckMes
             obj=model,
             id="cas_orm.E007",
         )
+    if not columns.lifecycle.can_give_up():
+        yield Warning(
+            "cas_transitions has no edge from the running state to that of cas_gave_up.",
+            hint="requeue_stale() will refuse the class: add the edge, or leave cas_max_attempts out.",
+            obj=model,
+            id="cas_orm.W004",
+        )
     if columns.by_name.get("heartbeat_at") not in columns.unversioned:
         yield Warning(
             "cas_unversioned_fields leaves heartbeat_at out.",

@@ -123,7 +123,7 @@ def _locked(
     generation = lifecycle.generation_of(columns)
     query = (
         select(mapper, columns.version.column, generation.column)
-        .where(believable(columns, "state").column == life.initial, *columns.discriminated)
+        .where(believable(columns, "state").column == life.initial)
         .order_by(*mapper.primary_key)
         .limit(n)
         .with_for_update(of=columns.owner.table, skip_locked=skips_locked(connection))
@@ -256,7 +256,7 @@ def _stale(session: Session, connection: Connection, columns: Columns, stale: Wh
     query = (
         select(*keys, lifecycle.generation_of(columns).column, attempts)
         .select_from(columns.mapper)
-        .where(state == columns.lifecycle.running, stale, *columns.discriminated)
+        .where(state == columns.lifecycle.running, stale)
         .order_by(*keys)
     )
     try:

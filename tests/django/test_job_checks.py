@@ -42,7 +42,6 @@ def test_the_defaults_are_fine() -> None:
         ({"cas_terminal_states": ("done", "running")}, "terminal"),
         ({"cas_initial_state": "new"}, "no edge from 'new'"),
         ({"cas_max_attempts": 0}, "cas_max_attempts"),
-        ({"cas_max_attempts": 1, "cas_transitions": {"pending": ("running",), "running": ()}}, "no edge"),
     ],
 )
 def test_options_that_contradict_each_other(options: dict[str, Any], named: str) -> None:
@@ -56,3 +55,10 @@ def test_a_heartbeat_that_a_save_would_write() -> None:
     """A class with unversioned columns of its own has to name the heartbeat, too."""
     assert set(found(cas_unversioned_fields=("logs",))) == {"cas_orm.W003"}
     assert found(cas_unversioned_fields=("logs", "heartbeat_at")) == {}
+
+
+def test_a_budget_that_cannot_be_given_up() -> None:
+    """Without the edge to the state of ``cas_gave_up`` a spent budget has no end; no budget needs none."""
+    edges = {"cas_transitions": {"pending": ("running",), "running": ("pending",)}}
+    assert set(found(cas_max_attempts=1, **edges)) == {"cas_orm.W004"}
+    assert found(**edges) == {}

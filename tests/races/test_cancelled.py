@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from threading import Event
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -11,9 +12,9 @@ from django.db import connections
 from django.db.models.signals import pre_save
 
 from cas_orm import UnknownOutcome, Verdict
-from cas_orm_django import settle
+from cas_orm_django import aclaim, claim, settle
 from tests.django import tables
-from tests.django.shop.models import Ticket
+from tests.django.shop.models import Chore, Ticket
 from tests.races.actors import WHO_AM_I, Actor, ask, is_blocked, wait_until
 from tests.races.on import SERVERS, on
 
@@ -113,3 +114,33 @@ def test_not_cancelled(door: str, pair: list[Actor]) -> None:
         await sync_to_async(connections.close_all)()
 
     asyncio.run(run())
+
+
+@on(*SERVERS)
+def test_a_claim_that_was_cancelled_halfway(door: str, pair: list[Actor]) -> None:
+    """The thread has started one of two jobs: it starts no other, and takes back the first."""
+    keys = [Chore.objects.using(door).create().pk for _ in range(2)]
+    reached, go = Event(), Event()
+
+    def hold(execute: Any, sql: str, *rest: Any) -> Any:
+        done = execute(sql, *rest)
+        if sql.startswith("UPDATE"):
+            reached.set()
+            assert go.wait(30)
+        return done
+
+    async def cancelled() -> None:
+        connection = await sync_to_async(connections.__getitem__)(door)
+        connection.execute_wrappers.append(hold)
+        claiming = asyncio.create_task(aclaim(Chore, 2, using=door))
+        assert await asyncio.to_thread(reached.wait, 30)
+        claiming.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await claiming
+        assert isinstance(caught.value.cas_unknown, UnknownOutcome)  # type: ignore[attr-defined]
+        go.set()
+        await sync_to_async(connections.close_all)()  # behind the claim, in the same thread
+
+    asyncio.run(cancelled())
+    assert {tables.row(Chore, key, door)["state"] for key in keys} == {"new"}
+    assert [chore.pk for chore in pair[0].do(claim, Chore, 2)] == keys

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cas_orm import Expect, StaleCounts, TransientConflict, UnknownOutcome, Verdict
+from cas_orm.settling import never_sent
 from tests.contract.adapters.base import Api
 from tests.races.actors import Actor, actors
 from tests.races.on import EVERYWHERE, SERVERS, on
@@ -200,7 +201,7 @@ def test_an_old_snapshot_does_not_show_in_what_is_claimed(stage: Stage) -> None:
     early, late = stage.pair
     key = stage.insert(stage.models.Job)
     early.begin()
-    early.do(look, early.api, key)
+    held = early.do(early.api.load, stage.models.Job, key)
     late.do(edit, late.api, key)
 
     async def claimed(api: Api) -> Any:
@@ -208,6 +209,7 @@ def test_an_old_snapshot_does_not_show_in_what_is_claimed(stage: Stage) -> None:
         return job.name, job.record_version, job.attempts
 
     assert early.do(claimed, early.api) == ("edited", 3, 1)
+    assert held is not None  # kept until here: a session forgets what nobody holds
     early.commit()
 
 
@@ -226,6 +228,7 @@ def test_a_connection_that_is_lost(stage: Stage, verb: Any, alone: bool) -> None
     args = (1,) if verb is claim else ()
     lost = early.fails(verb, early.api, *args)
     assert isinstance(lost, UnknownOutcome)
+    assert never_sent(lost)
     if not alone:
         early.give_up()
     assert stage.row(stage.models.Job, key) == before

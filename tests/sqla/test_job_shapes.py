@@ -50,6 +50,15 @@ class Note(Base):
     task_id: Mapped[int] = mapped_column(ForeignKey(Task.id))
 
 
+class Letter(JobMixin, Base):
+    """A job that is loaded together with one other row."""
+
+    __tablename__ = "js_letter"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    of_id: Mapped[int | None] = mapped_column(ForeignKey(Owner.id))
+    of: Mapped[Owner | None] = relationship(lazy="joined")
+
+
 class Errand(Task):
     """In the same table."""
 
@@ -128,11 +137,12 @@ def test_two_claimers_of_one_owner(session: Session, db: Engines) -> None:
     """Another's claim does not hide the jobs that belong to the same owner."""
     if db.sync.dialect.name == "sqlite":
         pytest.skip("SQLite has one writer at a time")
-    add(session, Owner(id=1, tasks=[Task(), Task()]))
+    add(session, Owner(id=1), Letter(of_id=1), Letter(of_id=1))
     with Session(db.sync) as other:
-        (first,) = claim(other, Task, 1)
-        (second,) = claim(session, Task, 1)
+        (first,) = claim(other, Letter, 1)
+        (second,) = claim(session, Letter, 1)
         assert first.id != second.id
+        assert second.__dict__["of"] is not None
         other.rollback()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, Integer, inspect, select, text
+from sqlalchemy import Engine, Integer, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, Session, mapped_column
 
@@ -193,3 +193,33 @@ def test_a_class_without_jobs_is_no_job() -> None:
         id: Mapped[int] = mapped_column(primary_key=True)
 
     assert inspect(Plain).version_id_col is not None
+
+
+def begun(db: Engines, session: Session) -> list[str]:
+    """Claim, and return what was sent before the jobs were read."""
+    sent: list[str] = []
+
+    def collect(_connection: Any, _cursor: Any, sql: str, *_: Any) -> None:
+        sent.append(sql)
+
+    event.listen(db.sync, "before_cursor_execute", collect)
+    try:
+        claim(session, Job, 1)
+    finally:
+        event.remove(db.sync, "before_cursor_execute", collect)
+    return sent[: next(i for i, sql in enumerate(sent) if sql.startswith("SELECT"))]
+
+
+def test_how_its_own_transaction_begins(db: Engines, key: int) -> None:
+    """On MariaDB as READ COMMITTED, so that it locks what it claims and not all that it has passed."""
+    level = ["SET TRANSACTION ISOLATION LEVEL READ COMMITTED"] if db.sync.dialect.name == "mariadb" else []
+    begin = "BEGIN IMMEDIATE" if db.sync.dialect.name == "sqlite" else "BEGIN"
+    with autocommit(db) as session:
+        assert begun(db, session) == [*level, begin]
+
+
+def test_in_the_sessions_transaction(db: Engines, key: int) -> None:
+    """Nothing but a savepoint: the isolation level is the session's own."""
+    with Session(db.sync) as session:
+        assert [sql.split()[0] for sql in begun(db, session) if "BEGIN" not in sql] == ["SAVEPOINT"]
+        session.rollback()
