@@ -135,6 +135,8 @@ def resolve(
         need_generation(model)
         belief.generation = exact("run_seq", expect.run_seq, model.generation_maximum or 0)
     belief.columns = [model.condition(name, value) for name, value in expect.columns.items()]
+    if len(belief.columns) > 1 and len({name for name, _, _ in belief.columns}) < len(belief.columns):
+        raise InvalidExpectation(f"{model.label}: a column is believed twice [cas-invalid-expectation]")
     return belief
 
 

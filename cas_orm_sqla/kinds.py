@@ -94,8 +94,14 @@ def _takes(kind: Kind) -> tuple[type, ...]:
     if isinstance(kind, types.Uuid):
         return (uuid.UUID,) if kind.as_uuid else (str,)
     if isinstance(kind, TypeDecorator) and not isinstance(kind, types.Interval):
-        return ()
+        return () if _changes_values(kind) else _takes(kind.impl_instance)
     return next((python for sql, python in TAKES if isinstance(kind, sql)), ())
+
+
+def _changes_values(kind: TypeDecorator[Any]) -> bool:
+    """Tell whether a decorated type has a say in what is sent; one that only chooses its column has none."""
+    doors = ("process_bind_param", "bind_processor", "bind_expression")
+    return any(getattr(type(kind), door) is not getattr(TypeDecorator, door) for door in doors)
 
 
 def taken_as_is(kind: Kind) -> frozenset[type]:

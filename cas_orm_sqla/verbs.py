@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
-from sqlalchemy.sql import sqltypes
 
 from cas_orm import Expect, InvalidExpectation, Outcome
 from cas_orm.belief import need_belief, need_generation, need_run_seq, resolve
@@ -21,6 +20,7 @@ from cas_orm_sqla import instance, memory, write
 from cas_orm_sqla.belief import AttributeBelief, Where, check_where, holds_always
 from cas_orm_sqla.capabilities import commits_itself
 from cas_orm_sqla.columns import Columns, columns_of, new_token
+from cas_orm_sqla.kinds import is_expression, typed
 from cas_orm_sqla.script import Script, delete_script, update_script
 from cas_orm_sqla.twins import hop_function
 
@@ -311,6 +311,10 @@ def _script(
     verb: str,
 ) -> Script:
     values = {columns.attribute(name).key: value for name, value in assigned.items()}
+    if len(values) < len(assigned):
+        raise InvalidExpectation(
+            f"{columns.label}: set= names a column twice, by its synonym, too [cas-invalid-expectation]"
+        )
     hands_over = verb == "new_generation"
     bumps = hands_over or not values or not columns.unversioned.issuperset(values)
     return update_script(
@@ -331,16 +335,27 @@ def _token(columns: Columns) -> bytes | None:
 
 
 def identity_of(columns: Columns, key: object) -> tuple[Any, ...]:
-    """Return the key as a tuple; a value of the wrong type must not be coerced by the database."""
+    """Return the key as a tuple; a value of the wrong type must not be coerced by the database.
+
+    Raises:
+        InvalidExpectation: too many values or too few, or one that its column does not take.
+    """
     parts = tuple(key) if isinstance(key, tuple | list) else (key,)
-    expected = inspect(columns.mapper).primary_key
-    fits = len(parts) == len(expected) and None not in parts
-    for column, part in zip(expected, parts, strict=False):
-        integer = isinstance(column.type, sqltypes.Integer)
-        fits = fits and not (integer and type(part) is not int)
-    if not fits:
+    expected = columns.mapper.primary_key
+    if len(parts) != len(expected):
+        names = ", ".join(columns.mapper.get_property_by_column(c).key for c in expected)
+        raise InvalidExpectation(f"{columns.label}: the key is ({names}) [cas-invalid-expectation]")
+    return tuple(_key_part(columns, column, part) for column, part in zip(expected, parts, strict=True))
+
+
+def _key_part(columns: Columns, column: Any, part: object) -> object:
+    if part is None or is_expression(part):
         raise InvalidExpectation(f"{columns.label}: not a primary key [cas-invalid-expectation]")
-    return parts
+    try:
+        return typed(column.type, part)
+    except ValueError as error:
+        name = columns.mapper.get_property_by_column(column).key
+        raise InvalidExpectation(f"{columns.label}.{name} {error} [cas-invalid-expectation]") from error
 
 
 update_if_current = raising(try_update_if_current)

@@ -14,7 +14,7 @@ from cas_orm_sqla import RecordVersionMixin, try_delete_if_current, try_update_i
 from cas_orm_sqla.columns import columns_of
 from tests.sqla.databases import Engines
 from tests.sqla.forms import Album, Board, Course, Lamp, Note, Picture, Pupil, Shelf, Size, Song, Spot
-from tests.sqla.shapes import Book, Item, Voucher
+from tests.sqla.shapes import Book, Invoice, Item, Voucher
 from tests.sqla.shop import Cart, Doc
 from tests.sqla.watching import afresh, loaded, rival, updates
 
@@ -111,6 +111,19 @@ def test_a_synonym_stands_for_its_column(db: Engines, name: str) -> None:
             Verdict.WRONG_STATE,
             {"record_version": 3, "run_seq": 0, "title": "c"},
         )
+
+
+@pytest.mark.parametrize("values", [{"net": 1, "netto": 2}, {"netto": 2, "net": 1}, {"net": 1, "netto": 1}])
+def test_a_column_is_named_once(db: Engines, values: dict[str, int]) -> None:
+    """A column and its synonym, in ``set`` or in a belief: nobody knows which of the two is meant."""
+    with Session(db.sync) as session:
+        invoice = _insert(session, Invoice)
+        with pytest.raises(InvalidExpectation, match="twice"):
+            invoice.update_if_current(session, expect=Expect(net=0), set=values)
+        with pytest.raises(InvalidExpectation, match="twice"):
+            try_update_if_current(session, Invoice, invoice.id, expect=Expect(**values), set={"tax": 1})
+        assert invoice.update_if_current(session, expect=Expect(netto=0), set={"netto": 2, "tax": 1})
+        session.rollback()
 
 
 def test_a_hybrid_writes_through_its_setter(db: Engines) -> None:
