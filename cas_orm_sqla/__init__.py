@@ -6,6 +6,12 @@ Example:
 """
 
 from cas_orm_sqla.claiming import aclaim, arequeue_stale, claim, requeue_stale
+from cas_orm_sqla.deleting import (
+    adelete_if_current,
+    atry_delete_if_current,
+    delete_if_current,
+    try_delete_if_current,
+)
 from cas_orm_sqla.guarded import AsyncCasSession, CasSession, guard
 from cas_orm_sqla.job import JobDataclassMixin, JobMixin
 from cas_orm_sqla.lifecycle import (
@@ -45,15 +51,11 @@ from cas_orm_sqla.retry import aretry_on_conflict, retry_on_conflict
 from cas_orm_sqla.settling import asettle, settle
 from cas_orm_sqla.store import SqlaRunStore
 from cas_orm_sqla.verbs import (
-    adelete_if_current,
     anew_generation_if_current,
-    atry_delete_if_current,
     atry_new_generation_if_current,
     atry_update_if_current,
     aupdate_if_current,
-    delete_if_current,
     new_generation_if_current,
-    try_delete_if_current,
     try_new_generation_if_current,
     try_update_if_current,
     update_if_current,

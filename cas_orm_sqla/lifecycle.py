@@ -20,9 +20,9 @@ from cas_orm_sqla import instance, memory, seen, winning, write
 from cas_orm_sqla.belief import AttributeBelief, Where, check_where
 from cas_orm_sqla.clock import DatabaseClock
 from cas_orm_sqla.columns import Attribute, Columns, columns_of, new_token
+from cas_orm_sqla.keys import identity_of
 from cas_orm_sqla.script import Script, update_script
 from cas_orm_sqla.twins import hop_function
-from cas_orm_sqla.verbs import identity_of
 from cas_orm_sqla.write import OnWon
 
 #: What a verb of the lifecycle does, once the loaded state and action are known; None by key.

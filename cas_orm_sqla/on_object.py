@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from cas_orm import Expect, Outcome
 from cas_orm.twins import raising
-from cas_orm_sqla import instance, mapping, session, verbs
+from cas_orm_sqla import deleting, instance, mapping, session, verbs
 from cas_orm_sqla.belief import Where
 from cas_orm_sqla.columns import columns_of
 from cas_orm_sqla.twins import hop
@@ -104,6 +104,9 @@ class CasVerbsMixin:
     ) -> Outcome:
         """Delete the object's row if it is still as last seen, with the ORM's own cascade.
 
+        Where there is anything to cascade to, the ORM's delete is a flush, which writes what else waits in
+        the session.
+
         Args:
             session: the Session that the object belongs to.
             expect: as for `try_save_if_current`.
@@ -111,14 +114,15 @@ class CasVerbsMixin:
             on_won: as for `try_save_if_current`.
 
         Raises:
-            ConflictError: the object was refused before and has not been refreshed (``fenced``).
+            ConflictError: the object was refused before and has not been refreshed (``fenced``), or another
+                one that the flush of a cascade would have to write.
             MissingExpectation: the version was never seen.
             InvalidExpectation: a belief does not fit.
             TransientConflict: the engine refused.
             UnknownOutcome: the connection was lost in flight.
             TypeError: the wrong kind of session.
         """
-        return verbs.delete(self, session, expect=expect, where=where, on_won=on_won)
+        return deleting.delete(self, session, expect=expect, where=where, on_won=on_won)
 
     delete_if_current = raising(try_delete_if_current)
     adelete_if_current = hop(delete_if_current)

@@ -48,9 +48,22 @@ def _ours(objects: Iterable[Any]) -> Iterator[tuple[InstanceState[Any], Columns]
 
 
 def _before_flush(session: Session, context: Any, instances: Any) -> None:
+    check_others(session, None)
+
+
+def check_others(session: Session, but: object) -> None:
+    """Refuse what a flush of this session would refuse, one object aside.
+
+    Raises:
+        ConflictError: an object was refused, or lost track of its version.
+        InvalidExpectation: version or generation was assigned.
+        MissingExpectation: a version was never seen.
+    """
     deleted = session.deleted
     for state, columns in _ours([*session.dirty, *deleted]):
         obj = state.obj()
+        if obj is but:
+            continue
         if _is_sound(state, columns):
             see(state, columns)
         elif obj in deleted or session.is_modified(obj):  # asks every attribute, so it is asked last
@@ -107,7 +120,7 @@ def _after_transaction_end(session: Session, transaction: SessionTransaction) ->
     committed: set[SessionTransaction] = session.info.get(_COMMITTED, set())
     if transaction not in committed:
         for state, made in marks.items():
-            _undo(session, state, made)
+            undo(session, state, made)
         return
     committed.discard(transaction)
     parent = transaction.parent
@@ -176,7 +189,7 @@ def _guard(state: InstanceState[Any], columns: Columns) -> None:
     set_committed_value(state.obj(), columns.version.key, remembered.version)
 
 
-def _undo(session: Session, state: InstanceState[Any], made: memory.Mark) -> None:
+def undo(session: Session, state: InstanceState[Any], made: memory.Mark) -> None:
     """Put back what was seen before a write that has been rolled back."""
     remembered = memory.remember(state)
     remembered.version, remembered.generation, remembered.doubt = made.version, made.generation, made.doubt

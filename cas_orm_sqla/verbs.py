@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.attributes import set_committed_value
 
 from cas_orm import Expect, InvalidExpectation, Outcome
 from cas_orm.belief import need_belief, need_generation, need_run_seq, resolve
 from cas_orm.twins import raising
 from cas_orm_sqla import instance, memory, write
 from cas_orm_sqla.belief import AttributeBelief, Where, check_where, holds_always
-from cas_orm_sqla.capabilities import commits_itself
 from cas_orm_sqla.columns import Columns, columns_of, new_token
-from cas_orm_sqla.kinds import is_expression, typed
-from cas_orm_sqla.script import Script, delete_script, update_script
+from cas_orm_sqla.keys import identity_of
+from cas_orm_sqla.script import Script, update_script
 from cas_orm_sqla.twins import hop_function
 
 # -- on an object ------------------------------------------------------------------------------------------
@@ -93,47 +90,6 @@ def new_generation(
     need_run_seq(columns, belief, "new_generation_if_current")
     identity = state.key[1]  # type: ignore[index]
     return _write_values(session, obj, identity, columns, belief, set or {}, "new_generation", on_won)
-
-
-def delete(
-    obj: Any,
-    session: Session,
-    *,
-    expect: Expect | None,
-    where: Where | None,
-    on_won: write.OnWon | None,
-) -> Outcome:
-    """Delete the object's row; see `CasVerbsMixin.try_delete_if_current`."""
-    session = instance.unwrap(session)
-    state, columns = instance.ready(session, obj)
-    belief = instance.believed(state, columns, expect, where)
-    connection = write.connect(session, columns)
-    identity: tuple[Any, ...] = state.key[1]  # type: ignore[index]
-    if not columns.cascades:
-        script = delete_script(columns, identity, belief)
-        outcome = write.run(
-            session, connection, script, on_won, lambda won: instance.gone(session, state, columns, won)
-        )
-    else:
-        script = update_script(columns, connection.dialect, identity, belief, {}, verb="delete")
-        script.after = lambda: _cascade(session, connection, obj, script)
-        outcome = write.run(session, connection, script, on_won)
-    if not outcome:
-        memory.remember(state).fence = outcome
-    return outcome
-
-
-def _cascade(session: Session, connection: Connection, obj: Any, script: Script) -> None:
-    """Let the ORM delete, the object in step with the row that was bumped."""
-    state, key, believed = memory.state_of(obj), script.columns.version.key, script.belief.version
-    instance.see(state, script.columns)
-    made = None if commits_itself(connection) else memory.mark(session, state)
-    if made is not None:
-        made.keys.add(key)
-    if believed is not None:
-        set_committed_value(obj, key, believed + 1)
-    session.delete(obj)
-    session.flush()
 
 
 def _write_values(
@@ -236,56 +192,6 @@ def try_new_generation_if_current(
     return _by_key(session, columns, key, belief, set or {}, "new_generation", on_won)
 
 
-def try_delete_if_current(
-    session: Session,
-    model: type[Any],
-    key: object,
-    *,
-    expect: Expect,
-    where: Where | None = None,
-    on_won: write.OnWon | None = None,
-) -> Outcome:
-    """Delete the row if it is as believed.
-
-    One DELETE where the ORM has nothing to cascade to; otherwise the guarded UPDATE first and the ORM's own
-    delete after it, in one transaction.
-
-    Args:
-        session: whose transaction it joins.
-        model: the mapped class.
-        key: the primary key.
-        expect: what is believed; required.
-        where: as for `try_update_if_current`.
-        on_won: as for `try_update_if_current`.
-
-    Raises:
-        MissingExpectation: neither ``expect`` nor ``where`` says anything.
-        InvalidExpectation: a belief that cannot be compared.
-        TransientConflict: the engine refused.
-        UnknownOutcome: the connection was lost in flight.
-        TypeError: the wrong kind of session.
-    """
-    session = instance.unwrap(session)
-    columns = columns_of(model)
-    check_where(columns, where)
-    belief = resolve(columns, expect, where)
-    need_belief(columns, belief, "delete_if_current", lambda: holds_always(where))
-    identity = identity_of(columns, key)
-    connection = write.connect(session, columns)
-    if not columns.cascades:
-        return write.run(session, connection, delete_script(columns, identity, belief), on_won)
-    script = update_script(columns, connection.dialect, identity, belief, {}, verb="delete")
-
-    def cascade() -> None:
-        obj = session.get(model, script.key, populate_existing=True)
-        if obj is not None:
-            session.delete(obj)
-            session.flush()
-
-    script.after = cascade
-    return write.run(session, connection, script, on_won)
-
-
 def _by_key(
     session: Session,
     columns: Columns,
@@ -334,30 +240,6 @@ def _token(columns: Columns) -> bytes | None:
     return None if columns.token is None else new_token()
 
 
-def identity_of(columns: Columns, key: object) -> tuple[Any, ...]:
-    """Return the key as a tuple; a value of the wrong type must not be coerced by the database.
-
-    Raises:
-        InvalidExpectation: too many values or too few, or one that its column does not take.
-    """
-    parts = tuple(key) if isinstance(key, tuple | list) else (key,)
-    expected = columns.mapper.primary_key
-    if len(parts) != len(expected):
-        names = ", ".join(columns.mapper.get_property_by_column(c).key for c in expected)
-        raise InvalidExpectation(f"{columns.label}: the key is ({names}) [cas-invalid-expectation]")
-    return tuple(_key_part(columns, column, part) for column, part in zip(expected, parts, strict=True))
-
-
-def _key_part(columns: Columns, column: Any, part: object) -> object:
-    if part is None or is_expression(part):
-        raise InvalidExpectation(f"{columns.label}: not a primary key [cas-invalid-expectation]")
-    try:
-        return typed(column.type, part)
-    except ValueError as error:
-        name = columns.mapper.get_property_by_column(column).key
-        raise InvalidExpectation(f"{columns.label}.{name} {error} [cas-invalid-expectation]") from error
-
-
 update_if_current = raising(try_update_if_current)
 aupdate_if_current = hop_function(update_if_current)
 atry_update_if_current = hop_function(try_update_if_current)
@@ -365,7 +247,3 @@ atry_update_if_current = hop_function(try_update_if_current)
 new_generation_if_current = raising(try_new_generation_if_current)
 anew_generation_if_current = hop_function(new_generation_if_current)
 atry_new_generation_if_current = hop_function(try_new_generation_if_current)
-
-delete_if_current = raising(try_delete_if_current)
-adelete_if_current = hop_function(delete_if_current)
-atry_delete_if_current = hop_function(try_delete_if_current)
