@@ -66,7 +66,8 @@ def guard_statement(state: ORMExecuteState) -> Any:
 
 def _bump(state: ORMExecuteState, columns: Columns, statement: Any) -> None:
     orm = state.bind_mapper is not None
-    if orm and columns.mapper.local_table is not columns.owner.table:
+    written = columns.mapper.local_table if orm else statement.table
+    if written is not columns.owner.table:
         owner = columns.owner.table.name
         raise _refused(columns, f"the version is in {owner}, which this UPDATE cannot write; use the verbs")
     version = getattr(columns.mapper.class_, columns.version.key) if orm else columns.version.column

@@ -230,6 +230,12 @@ def columns_for(mapper: AnyMapper) -> Columns:
     return known
 
 
+def forget(mapper: AnyMapper) -> None:
+    """Work it out again, for a class below which another has been mapped: its rows are of that class, too."""
+    for above in mapper.iterate_to_root():
+        _KNOWN.pop(above, None)
+
+
 def marked(table: Any, role: str) -> AnyColumn | None:
     """Return the column of a table that is marked with a role."""
     return next((c for c in table.columns if c.info.get(MARK) == role), None)

@@ -59,8 +59,8 @@ class CasSession(Session):
         """Merge what was seen at the row's version, and translate the error of what is older.
 
         Raises:
-            ConflictError: the instance has another version than the row; also a ``StaleDataError``. Or it was
-                refused before and has not been refreshed (``fenced``).
+            ConflictError: the instance has another version than the row, or had a row that is gone; also a
+                ``StaleDataError``. Or it was refused before and has not been refreshed (``fenced``).
             MissingExpectation: the row exists, and the instance would change it without a version.
         """
         held = check_merge(self, instance) if options.get("load", True) else []

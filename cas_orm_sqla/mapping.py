@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import ColumnProperty, Mapper
 
 from cas_orm.lifecycle import Lifecycle
-from cas_orm_sqla.columns import marked
+from cas_orm_sqla.columns import forget, marked
 
 _OWNERS: WeakKeyDictionary[Any, Mapper[Any]] = WeakKeyDictionary()
 
@@ -26,7 +26,7 @@ def protect(base: type[Any]) -> None:
 
 
 def mapper_of(table: object) -> Mapper[Any] | None:
-    """Return the guarded mapper whose version is in this table."""
+    """Return the guarded mapper that this table is of: the first, where classes share it."""
     return _OWNERS.get(table)
 
 
@@ -56,8 +56,10 @@ def _set_adopted_column(mapper: Mapper[Any], class_: type[Any]) -> None:
     version: Any = mapper.version_id_col
     _check(mapper, class_, version)
     _check_job(class_)
+    forget(mapper)
     if version is not None:
-        _OWNERS.setdefault(version.table, mapper)
+        for table in mapper.tables:
+            _OWNERS.setdefault(table, mapper)
 
 
 def _check(mapper: Mapper[Any], class_: type[Any], version: Any) -> None:

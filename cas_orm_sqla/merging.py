@@ -12,11 +12,12 @@ from typing import Any
 from sqlalchemy.orm import InstanceState, Session
 from sqlalchemy.orm.attributes import set_committed_value
 
-from cas_orm import MissingExpectation
+from cas_orm import MissingExpectation, Verdict
+from cas_orm.belief import Belief
 from cas_orm_sqla import memory
 from cas_orm_sqla.columns import Columns, columns_of
 from cas_orm_sqla.kinds import is_expression
-from cas_orm_sqla.stale import key_of
+from cas_orm_sqla.stale import as_stale, key_of
 
 
 def check_merge(session: Session, instance: object) -> list[object]:
@@ -28,7 +29,8 @@ def check_merge(session: Session, instance: object) -> list[object]:
         The session's own objects of those rows: while they are held, the merge does not load them again.
 
     Raises:
-        ConflictError: an object was refused before, or lost track of its version; ``fenced``.
+        ConflictError: an object was refused before, or lost track of its version; ``fenced``. Or its row is
+            gone: what was stored once is not inserted again.
         MissingExpectation: an object has no version, and would change its row.
     """
     return [_check(session, given) for given in given_with(session, instance)]
@@ -42,30 +44,33 @@ def given_with(session: Session, instance: object) -> list[InstanceState[Any]]:
 
 
 def _check(session: Session, given: InstanceState[Any]) -> object | None:
-    columns = columns_of(given.class_)
-    row = _row(session, columns, given)
-    if row is None or not _changes(columns, given, row):
+    columns, remembered = columns_of(given.class_), memory.recall(given)
+    key = key_of(columns, given)
+    row = None if None in key else _row(session, columns, key)
+    if None in key or (row is not None and not _changes(columns, given, row)):
         return row
-    remembered = memory.recall(given)
     if remembered is not None:
         remembered.check_fence()
         remembered.check_version_known()
-    if given.dict.get(columns.version.key) is not None:
-        return row
-    if remembered is None or remembered.version is None:
+    version = given.dict.get(columns.version.key)
+    if version is None and remembered is not None:
+        version = remembered.version
+    if row is None:
+        if given.key is None and version is None:
+            return None
+        raise as_stale(columns, key, Belief(version), Verdict.MISSING, None)
+    if version is None:
         raise MissingExpectation(
             f"{columns.label}: the row exists, and what would be merged into it has no version to compare; "
             "load the object and change that [cas-no-expectation]"
         )
-    set_committed_value(given.obj(), columns.version.key, remembered.version)
+    if given.dict.get(columns.version.key) is None:
+        set_committed_value(given.obj(), columns.version.key, version)
     return row
 
 
-def _row(session: Session, columns: Columns, given: InstanceState[Any]) -> object | None:
+def _row(session: Session, columns: Columns, key: tuple[Any, ...]) -> object | None:
     """Return the session's own object of the row; the merge that follows finds it loaded."""
-    key = key_of(columns, given)
-    if None in key:
-        return None
     found: object | None = session.get(columns.mapper.class_, key)
     if found is not None:
         getattr(found, columns.version.key)  # an expired version would not be compared

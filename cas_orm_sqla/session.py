@@ -195,9 +195,12 @@ def undo(session: Session, state: InstanceState[Any], made: memory.Mark) -> None
     remembered.version, remembered.generation, remembered.doubt = made.version, made.generation, made.doubt
     remembered.job = made.job
     obj = state.obj()
-    if obj is None or state.transient or state.pending:
+    if obj is None:
         return
     columns = columns_of(type(obj))
+    if state.transient or state.pending:  # its insert is undone: it claims no version of any row
+        state.dict.pop(columns.version.key, None)
+        return
     if state.session is session and state.persistent:
         loaded = [key for key in made.keys if key in state.dict]
         if loaded:

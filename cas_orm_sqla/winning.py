@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import JSON
 from sqlalchemy.orm import InstanceState, Session
@@ -17,6 +17,10 @@ from cas_orm_sqla import memory
 from cas_orm_sqla.columns import Columns
 from cas_orm_sqla.script import Script
 from cas_orm_sqla.seen import differs, number, see
+
+#: SQLAlchemy has no public name for either.
+_REMOVE_DELETED: Final = "_remove_newly_deleted"
+_COMMIT_ALL: Final = "_commit_all"
 
 
 def take_over(session: Session, obj: Any, script: Script, outcome: Outcome) -> None:
@@ -114,7 +118,7 @@ def gone(session: Session, state: InstanceState[Any], columns: Columns, outcome:
         memory.mark(session, state)
     if state.session is None:
         return
-    deleted = getattr(session, "_remove_newly_deleted", None)  # private: without it the object is detached
+    deleted = getattr(session, _REMOVE_DELETED, None)  # without it the object is detached
     if outcome.provisional and deleted is not None:
         deleted([state])
     else:
@@ -138,7 +142,7 @@ def _make_clean(session: Session, state: InstanceState[Any]) -> None:
     Inside a savepoint it stays there: that is how the savepoint's rollback knows to expire it.
     """
     if state.session_id and not state.committed_state and not session.in_nested_transaction():
-        commit_all = getattr(state, "_commit_all", None)  # private: without it a flush only loads the key
+        commit_all = getattr(state, _COMMIT_ALL, None)  # without it the next flush looks at the object in vain
         if commit_all is not None:
             commit_all(state.dict, session.identity_map)
 

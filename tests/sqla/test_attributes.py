@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, ForeignKey, Table, func, inspect, select
+from sqlalchemy import Column, ForeignKey, String, Table, func, inspect, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
@@ -341,3 +341,47 @@ def test_a_key_of_another_class(db: Engines, model: type[Any], other: type[Any])
         assert outcome.verdict is Verdict.MISSING
         session.commit()
         assert (obj.name, obj.record_version) == ("", 1)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_subclass_that_is_mapped_late(db: Engines, joined: bool) -> None:
+    """Its rows are of its parent's class, also after the parent's first verb."""
+
+    class Apart(DeclarativeBase):
+        """Tables of this test."""
+
+    class Animal(RecordVersionMixin, Apart):
+        __tablename__ = "animal"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        kind: Mapped[str] = mapped_column(String(10))
+        n: Mapped[int] = mapped_column(default=0)
+        __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "animal"}
+
+    class Dog(Animal):
+        __mapper_args__ = {"polymorphic_identity": "dog"}
+
+    class Cat(Animal):
+        __mapper_args__ = {"polymorphic_identity": "cat"}
+
+    Apart.metadata.create_all(db.sync)
+    try:
+        with Session(db.sync) as session:
+            dog, cat = _insert(session, Dog), _insert(session, Cat)
+            by_key = {"expect": Expect(record_version=1), "set": {"n": 1}}
+            assert try_update_if_current(session, Dog, dog.id, **by_key)
+
+            class Puppy(Dog):
+                if joined:
+                    __tablename__ = "puppy"
+                    id: Mapped[int] = mapped_column(ForeignKey(Animal.id), primary_key=True)
+                __mapper_args__ = {"polymorphic_identity": "puppy"}
+
+            session.commit()
+            Apart.metadata.create_all(db.sync)
+            puppy = _insert(session, Puppy)
+            assert try_update_if_current(session, Dog, puppy.id, **by_key).verdict is Verdict.WON
+            assert try_update_if_current(session, Dog, cat.id, **by_key).verdict is Verdict.MISSING
+            assert columns_of(Dog).cascades is joined
+            session.commit()
+    finally:
+        Apart.metadata.drop_all(db.sync)

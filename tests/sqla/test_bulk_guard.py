@@ -13,7 +13,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from cas_orm import ErrRecordVersionConflict, Expect, InvalidExpectation, MissingExpectation, Verdict
 from cas_orm_sqla import CasSession, bulk_guard
 from tests.sqla.databases import Engines
-from tests.sqla.shapes import Book, Peculiar, Point, Voucher
+from tests.sqla.shapes import Book, Item, Peculiar, Point, Voucher
 from tests.sqla.shop import Customer, Device, Doc, Legacy, Order, Slot
 
 TABLE: Any = Order.__table__
@@ -279,6 +279,26 @@ def test_joined_inheritance(db: Engines) -> None:
         session.execute(update(Voucher).values(amount=2))
         session.commit()
         assert (book.record_version, voucher.record_version, voucher.amount) == (1, 2, 2)
+
+
+def test_a_childs_own_table(db: Engines) -> None:
+    """A Core UPDATE of it cannot reach the version either; its INSERT is accepted, an upsert refused."""
+    with CasSession(db.sync) as session:
+        book = Book(name="a", pages=1)
+        session.add(book)
+        session.commit()
+        table: Any = Book.__table__
+        with pytest.raises(InvalidExpectation, match="item"):
+            session.execute(update(table).values(pages=2))
+        with pytest.raises(InvalidExpectation):
+            session.execute(_upsert(db, table, "id", {"id": book.id, "pages": 3}, {"pages": 3}))
+        item = Item(name="b")
+        session.add(item)
+        session.flush()
+        session.execute(insert(table).values(id=item.id, pages=4))
+        session.execute(update(Item.__table__).values(name="c"))
+        session.commit()
+        assert (book.pages, book.record_version, book.name) == (1, 2, "c")
 
 
 @pytest.mark.parametrize("as_list", [True, False])

@@ -296,6 +296,62 @@ def test_merging_a_refused_object_is_refused(db: Engines) -> None:
         assert session.get_one(Order, key).title == "healed"
 
 
+@pytest.mark.parametrize("given", ["detached", "expired", "without version", "built"])
+def test_merging_what_was_stored_never_inserts_it_again(db: Engines, given: str) -> None:
+    """Its row is gone; with or without a version at hand, it had one. The session goes on."""
+    key = _stored(db, title="a")
+    with Session(db.sync) as session:
+        if given == "built":
+            order = Order(id=key, title="mine", record_version=1)
+        elif given == "without version":
+            order = session.scalars(select(Order).options(load_only(Order.title))).one()
+        else:
+            order = session.get_one(Order, key)
+            if given == "expired":
+                session.commit()
+        session.expunge_all()
+        order.title = "mine"
+    _move(db, MOVES["missing"][0], key)
+    with CasSession(db.sync) as session:
+        for _ in range(2):
+            with pytest.raises(RecordMissing) as caught:
+                session.merge(order)
+        assert isinstance(caught.value, StaleDataError)
+        assert (caught.value.key, caught.value.fenced) == (key, False)
+        assert dict(caught.value.expected) == ({} if given == "without version" else {"record_version": 1})
+        session.commit()
+        assert session.scalars(select(Order)).all() == []
+        assert session.merge(Order(id=key, title="new")).title == "new"
+        session.commit()
+
+
+def test_merging_what_was_rolled_back_inserts_it(db: Engines) -> None:
+    """An object whose insert was undone was never stored: it keeps no version."""
+    with Session(db.sync) as session:
+        order = Order(title="a", run_seq=4)
+        session.add(order)
+        session.flush()
+        assert order.record_version == 1
+        session.rollback()
+        assert order.record_version is None
+    with CasSession(db.sync) as session:
+        merged = session.merge(order)
+        session.commit()
+        assert (merged.title, merged.record_version, merged.run_seq) == ("a", 1, 4)
+
+
+def test_an_expired_row_is_loaded_with_its_version(db: Engines) -> None:
+    """A session's own object that was loaded without its version is compared all the same."""
+    key = _stored(db, title="a")
+    given = Order(id=key, title="mine", record_version=7)
+    with CasSession(db.sync) as session:
+        held = session.scalars(select(Order).options(load_only(Order.title))).one()
+        assert "record_version" not in held.__dict__
+        with pytest.raises(ErrRecordVersionConflict):
+            session.merge(given)
+        assert held.title == "a"
+
+
 def test_a_cascaded_merge_is_checked(db: Engines) -> None:
     """The line's cart comes along with the line, and has no version."""
     with CasSession(db.sync) as session:

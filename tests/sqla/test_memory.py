@@ -11,9 +11,12 @@ from sqlalchemy.orm import Session, load_only
 from sqlalchemy.orm.exc import StaleDataError
 
 from cas_orm import Expect, MissingExpectation, Verdict
+from cas_orm_sqla import winning
+from cas_orm_sqla.seen import job_of
 from tests.sqla.databases import Engines
 from tests.sqla.rivals import bump
-from tests.sqla.shop import Customer, Doc, Order, Ticket
+from tests.sqla.shop import Customer, Doc, Job, Order, Ticket
+from tests.sqla.watching import updates
 
 
 def _expired(session: Session, **values: Any) -> Order:
@@ -60,6 +63,22 @@ def test_a_column_that_is_not_loaded_keeps_its_number(db: Engines) -> None:
         assert "run_seq" not in order.__dict__
         session.commit()
         assert Expect.of(order) == Expect(record_version=2, run_seq=0)
+
+
+def test_a_job_keeps_what_it_has_seen_of_its_state(db: Engines) -> None:
+    """A commit that finds its action and not its state keeps the state; a plain class has neither."""
+    with Session(db.sync) as session:
+        job = Job(state="running", action="go")
+        session.add(job)
+        session.commit()
+        key = session.scalars(select(Job.id)).one()
+        wanted = load_only(Job.record_version, Job.action)
+        session.scalars(select(Job).options(wanted).where(Job.id == key)).one()
+        assert "state" not in job.__dict__
+        session.commit()
+        assert job_of(inspect(job)) == {"state": "running", "action": "go"}
+        assert job.heartbeat_if_current(session)
+        session.rollback()
 
 
 @pytest.mark.parametrize("rival", [False, True], ids=["alone", "rival"])
@@ -126,3 +145,39 @@ def test_a_note_is_taken_up_once(db: Engines) -> None:
         assert Expect.of(order).record_version == 2
         session.rollback()
         assert Expect.of(order).record_version == 1
+
+
+def test_without_sqlalchemys_private_names_a_save_is_still_final(
+    db: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The object stays among the modified ones, and no flush finds anything to write."""
+    monkeypatch.setattr(winning, "_COMMIT_ALL", "gone_in_some_later_version")
+    with Session(db.sync) as session:
+        order = _expired(session)
+        order.title = "a"
+        assert order.save_if_current(session).record_version == 2
+        assert inspect(order).modified
+        with updates(db.sync) as sent:
+            session.commit()
+        assert sent == []
+        assert (order.title, order.record_version) == ("a", 2)
+        order.title = "b"
+        session.commit()
+        assert order.record_version == 3
+
+
+@pytest.mark.parametrize("private", ["_remove_newly_deleted", "gone_in_some_later_version"])
+def test_a_deleted_object_leaves_the_session(
+    db: Engines, private: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With SQLAlchemy's own way a rollback brings it back; without that it is detached, and knows its version."""
+    monkeypatch.setattr(winning, "_REMOVE_DELETED", private)
+    with Session(db.sync) as session:
+        order = _expired(session, title="a")
+        assert order.delete_if_current(session)
+        assert order not in session
+        session.rollback()
+        assert (order in session) is (private == "_remove_newly_deleted")
+        assert Expect.of(order) == Expect(record_version=1, run_seq=0)
+        assert order.save_if_current(session).record_version == 2
+        session.commit()
