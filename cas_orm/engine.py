@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-__all__ = ["Fault", "classify", "driver_code"]
+__all__ = ["Fault", "advice", "classify", "driver_code"]
 
 
 class Fault(Enum):
@@ -91,6 +91,13 @@ def classify(vendor: str, code: str | int | None) -> Fault | None:
     if vendor in ("mysql", "mariadb") and isinstance(code, int):
         return _MYSQL.get(code)
     return None
+
+
+def advice(vendor: str, code: str | int | None) -> str:
+    """Return what helps against this refusal, besides trying again; "" where nothing else does."""
+    if vendor == "sqlite" and code == _SQLITE_BUSY_SNAPSHOT:
+        return "it has read before somebody else wrote: begin what is to write with BEGIN IMMEDIATE"
+    return ""
 
 
 def _sqlite(code: str | int | None) -> Fault | None:

@@ -112,15 +112,17 @@ class Script(Generic[C, F]):
             **cast(dict[str, Any], numbers),
         )
 
-    def engine_error(self, fault: Fault, *, in_transaction: bool) -> TransientConflict | UnknownOutcome:
-        """Return, not raise, what the engine's refusal of this write means."""
+    def engine_error(
+        self, fault: Fault, *, in_transaction: bool, advice: str = ""
+    ) -> TransientConflict | UnknownOutcome:
+        """Return, not raise, what the engine's refusal of this write means, and what helps against it."""
         if fault is Fault.UNKNOWN:
             return self.unknown("the connection was lost in flight", in_transaction, inflight=self)
         label = self.columns.label
         row = label if self.key is None else f"{label} {self.key}"  # None: a read that looked for rows
         return TransientConflict(
             f"{row} was not written: the database refused the statement; the transaction is "
-            f"{fault.value} [cas-transient]",
+            f"{fault.value}{advice and f'; {advice}'} [cas-transient]",
             transaction=fault.value,
             model=label,
             key=self.key,

@@ -6,7 +6,7 @@ from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import Error
 
-from cas_orm.engine import Fault, classify, driver_code
+from cas_orm.engine import Fault, advice, classify, driver_code
 from cas_orm_django.script import Script
 
 
@@ -41,4 +41,5 @@ def translated(
         return error
     if fault is Fault.UNKNOWN and not in_transaction:
         connection.close_if_unusable_or_obsolete()
-    return script.engine_error(fault, in_transaction=in_transaction)
+    helps = advice(connection.vendor, code_of(connection.vendor, error))
+    return script.engine_error(fault, in_transaction=in_transaction, advice=helps)

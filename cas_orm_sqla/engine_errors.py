@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from cas_orm.engine import Fault, classify, driver_code
+from cas_orm.engine import Fault, advice, classify, driver_code
 from cas_orm_sqla.capabilities import commits_itself
 from cas_orm_sqla.script import Script
 
@@ -29,7 +29,8 @@ def translated(
         return error
     if fault is not Fault.OPEN:
         _end(session, vendor)
-    return script.engine_error(fault, in_transaction=in_transaction)
+    helps = advice(vendor, driver_code(vendor, error.orig))
+    return script.engine_error(fault, in_transaction=in_transaction, advice=helps)
 
 
 def _end(session: Session, vendor: str) -> None:

@@ -142,7 +142,7 @@ def _make_clean(session: Session, state: InstanceState[Any]) -> None:
     Inside a savepoint it stays there: that is how the savepoint's rollback knows to expire it.
     """
     if state.session_id and not state.committed_state and not session.in_nested_transaction():
-        commit_all = getattr(state, _COMMIT_ALL, None)  # without it the next flush looks at the object in vain
+        commit_all = getattr(state, _COMMIT_ALL, None)  # without it a flush looks at the object in vain
         if commit_all is not None:
             commit_all(state.dict, session.identity_map)
 

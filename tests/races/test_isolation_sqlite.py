@@ -33,6 +33,7 @@ def test_sqlite_deferred_busy(stage: Stage) -> None:
     error = late.fails(save_titled, late.api, held, "late")
     assert isinstance(error, TransientConflict)
     assert (error.transaction, error.fenced) == ("open", False)
+    assert "IMMEDIATE" not in str(error)
     assert not late.do(late.knows_that_it_is_over)
     late.rollback()
     early.commit()
@@ -48,6 +49,7 @@ def test_sqlite_busy_snapshot(stage: Stage) -> None:
     error = result.exception()
     assert isinstance(error, TransientConflict)
     assert error.transaction == "dead"
+    assert "BEGIN IMMEDIATE" in str(error)
     late = stage.late
     late.rollback()
     late.do(late.api.reload, order)

@@ -170,7 +170,7 @@ def test_without_sqlalchemys_private_names_a_save_is_still_final(
 def test_a_deleted_object_leaves_the_session(
     db: Engines, private: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With SQLAlchemy's own way a rollback brings it back; without that it is detached, and knows its version."""
+    """With SQLAlchemy's own way a rollback brings it back; without, it is detached and knows its version."""
     monkeypatch.setattr(winning, "_REMOVE_DELETED", private)
     with Session(db.sync) as session:
         order = _expired(session, title="a")
