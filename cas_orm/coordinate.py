@@ -185,7 +185,7 @@ class _Walks:
         if self.livelock.gives_up(envelope.requeue_count):
             outcome: Outcome = yield Ask(self._fail, (run, "livelock"))
             if outcome:
-                return ForceFailed(outcome, self._livelocked(run, envelope, outcome))
+                return ForceFailed(outcome, self._livelocked(run, envelope, attempts, waited))
             run = yield Ask(self.store.load, (envelope.run_id,))
             ended = self._ended(envelope, run)
             if ended is not None or run is None:
@@ -213,12 +213,20 @@ class _Walks:
     def _fail(self, run: RunSnapshot, reason: str, older_than: timedelta | None = None) -> Outcome:
         return self.store.fail(run, reason=reason, older_than=older_than)
 
-    def _livelocked(self, run: RunSnapshot, envelope: WakeUp, outcome: Outcome) -> Livelocked:
+    def _livelocked(self, run: RunSnapshot, envelope: WakeUp, attempts: int, waited: float) -> Livelocked:
         error = Livelocked(
             f"{self.store.label} {run.run_id} was requeued {envelope.requeue_count} times without progress "
             f"after transition {run.last_transition_seq}, and is failed now [cas-livelocked]"
         )
-        self._tell("force_fail", run.run_id, verb="fail", verdict=outcome.verdict, error=error)
+        self._tell(
+            "force_fail",
+            run.run_id,
+            verb="fail",
+            disposition="escaped",
+            attempts=attempts,
+            waited=waited,
+            error=error,
+        )
         return error
 
     def _wake_stalled(self, older_than: timedelta) -> Walk:
