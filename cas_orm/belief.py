@@ -125,11 +125,7 @@ def resolve(
     belief.where = where
     if expect is None:
         return belief
-    if not isinstance(expect, Expect):
-        raise InvalidExpectation(
-            f"expect= takes an Expect, not {type(expect).__name__} [cas-invalid-expectation]"
-        )
-    if expect.record_version is not UNSET:
+    if names_version(expect):
         belief.version = exact("record_version", expect.record_version, model.version_maximum)
     if expect.run_seq is not UNSET:
         need_generation(model)
@@ -138,6 +134,19 @@ def resolve(
     if len(belief.columns) > 1 and len({name for name, _, _ in belief.columns}) < len(belief.columns):
         raise InvalidExpectation(f"{model.label}: a column is believed twice [cas-invalid-expectation]")
     return belief
+
+
+def names_version(expect: Expect | None) -> bool:
+    """Tell whether a belief names a version.
+
+    Raises:
+        InvalidExpectation: something else than a belief.
+    """
+    if expect is not None and not isinstance(expect, Expect):
+        raise InvalidExpectation(
+            f"expect= takes an Expect, not {type(expect).__name__} [cas-invalid-expectation]"
+        )
+    return expect is not None and expect.record_version is not UNSET
 
 
 def exact(role: str, value: object, maximum: int) -> int:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from typing import Any, Final, TypeAlias
 
 from cas_orm.checksum import ChecksumPolicy
@@ -137,8 +137,8 @@ class _Walks:
     def _decide(self, run: RunSnapshot) -> tuple[Transition | None, Exception | None]:
         """Ask the tick; twice, if its purity is to be checked."""
         try:
-            transition = self.tick(run)
-            if self.check_purity and self.tick(run) != transition:
+            transition = _decision(self.tick, run)
+            if self.check_purity and _decision(self.tick, run) != transition:
                 raise ValueError("the tick decided twice on one snapshot, and differently: it is not pure")
         except Exception as error:  # noqa: BLE001  # a user's code may raise anything; it is carried on
             self._tell("tick_error", run.run_id, error=error)
@@ -379,6 +379,18 @@ def _asleep(seconds: float) -> Awaitable[None]:
     from asyncio import sleep  # not at import: the core is light
 
     return sleep(seconds)
+
+
+def _decision(tick: Tick, run: RunSnapshot) -> Transition | None:
+    """Ask the tick once; whatever else it returns could not be committed."""
+    decided: object = tick(run)
+    if decided is None or isinstance(decided, Transition):
+        return decided
+    if iscoroutine(decided):
+        decided.close()
+    raise TypeError(
+        f"a tick is a plain function and returns a Transition or None, not {type(decided).__name__}"
+    )
 
 
 def _is_ahead(envelope: WakeUp, run: RunSnapshot) -> bool:

@@ -139,7 +139,7 @@ class Outcome:
     def as_error(self, *, fenced: bool = False) -> ConflictError:
         """Return, not raise, the exception that fits a refusal."""
         kind, code, advice = _REFUSALS[self.verdict]
-        if fenced:
+        if fenced and self.verdict is not Verdict.MISSING:
             advice = "First reload the object."
         return kind(
             f"{self.model} {self.key} was not {_PARTICIPLES.get(self.verb, 'updated')}"

@@ -110,6 +110,10 @@ class Transition:
         node_states: the next node states; JSON.
         wakeups: a `WakeUp`, or a pair of one and the seconds after which it is due. Its missing numbers are
             filled with the committed ones where it is for the run itself.
+
+    Raises:
+        TypeError: the status is not a text, or the node states are not a JSON object.
+        ValueError: an empty status, or a number that JSON does not have.
     """
 
     status: str
@@ -123,6 +127,13 @@ class Transition:
         *,
         wakeups: Iterable[WakeUp | tuple[WakeUp, float]] = (),
     ) -> None:
+        if not isinstance(status, str):
+            raise TypeError(f"status is a text, not {type(status).__name__}")
+        if not status:
+            raise ValueError("status is not empty")
+        if not isinstance(node_states, Mapping):
+            raise TypeError(f"node_states is a JSON object, not {type(node_states).__name__}")
+        state_checksum(node_states)  # raises here, in the tick, for what could not be committed
         object.__setattr__(self, "status", status)
         object.__setattr__(self, "node_states", freeze(node_states))
         pairs = tuple((w, 0.0) if isinstance(w, WakeUp) else (w[0], float(w[1])) for w in wakeups)

@@ -60,8 +60,9 @@ class WakeUp:
 
     def _check(self) -> None:
         for name in ("run_id", "tier", "reason"):
-            if not isinstance(getattr(self, name), str):
-                raise ValueError(f"{name} is a text")
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise ValueError(f"{name} is a text, not {type(value).__name__}")
         if not self.run_id or not self.tier:
             raise ValueError("run_id and tier are not empty")
         if type(self.requeue_count) is not int or self.requeue_count < 0:

@@ -9,7 +9,7 @@ from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cas_orm import UNSET, Expect, InvalidExpectation, MissingExpectation, Outcome
-from cas_orm.belief import Belief, exact
+from cas_orm.belief import Belief, exact, names_version
 from cas_orm.lifecycle import FINISHED
 from cas_orm.memory import advanced
 from cas_orm_django import memory
@@ -29,7 +29,7 @@ def believed(
         MissingExpectation: the version, or an explicit None, was never seen.
         ErrRecordVersionConflict: the object lost track of its row's version.
     """
-    explicit = expect is not None and expect.record_version is not UNSET
+    explicit = names_version(expect)
     remembered = memory.recall(obj)
     if remembered is not None and (version or explicit):
         remembered.check_version_known()

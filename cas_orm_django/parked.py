@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db import models
 from django.db.models import Q
 
-from cas_orm import UNSET, ConflictError, Expect, MissingExpectation, Outcome, Verdict
+from cas_orm import ConflictError, Expect, MissingExpectation, Outcome, Verdict
+from cas_orm.belief import names_version
 from cas_orm_django import memory, write
 from cas_orm_django.belief import Where
 from cas_orm_django.columns import columns_of
@@ -38,7 +39,7 @@ class Parked:
 
     def names_version(self) -> bool:
         """Tell whether the caller vouches for a version."""
-        return self.expect is not None and self.expect.record_version is not UNSET
+        return names_version(self.expect)
 
 
 def through_own_method(

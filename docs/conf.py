@@ -50,7 +50,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(cas_orm_(django|sqla)\.\w+\.)?[A-Z]"),  # type variables
     (
         r"py:.*",
-        r"(optional|Where|OnWon|Model|Any|Self|Observer|Q|QuerySet|Mapping|Iterable|Sequence|Callable|Verdict\..*)",
+        r"(optional|Where|OnWon|Model|models\.Model|Session|AsyncSession|Any|Self|Observer|Q|QuerySet|Mapping|Iterable|Sequence|Callable|Verdict\..*)",
     ),
 ]
 

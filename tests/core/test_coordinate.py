@@ -320,6 +320,39 @@ def test_a_tick_that_raises(colour: str) -> None:
     assert hand.store.load("r").record_version == 1
 
 
+@pytest.mark.parametrize(
+    ("decided", "error"),
+    [
+        (lambda run: {"status": "running"}, TypeError),
+        (lambda run: Transition(None, {}), TypeError),  # type: ignore[arg-type]
+        (lambda run: Transition("", {}), ValueError),
+        (lambda run: Transition("running", [1]), TypeError),  # type: ignore[arg-type]
+        (lambda run: Transition("running", {"a": object()}), TypeError),
+        (lambda run: Transition("running", {"a": float("nan")}), ValueError),
+        (lambda run: Transition("running", {"a": "\ud800"}), ValueError),
+    ],
+)
+def test_a_tick_that_decides_nonsense_has_failed(colour: str, decided: Any, error: type[Exception]) -> None:
+    """What could not be committed is the tick's fault, and never an exception of the handling."""
+    hand = Hand(colour, MemoryStore([run_of()]), decided)
+    result = hand.handle(WakeUp("r"))
+    assert isinstance(result, Failed)
+    assert isinstance(result.error, error)
+    assert hand.events.kinds() == ["tick_error"]
+    assert hand.store.load("r").record_version == 1
+
+
+def test_an_asynchronous_tick_has_failed(colour: str) -> None:
+    """It would run after the handling; it is closed, so that nobody waits for it in vain."""
+
+    async def tick(run: RunSnapshot) -> Transition | None:
+        return None
+
+    result = Hand(colour, MemoryStore([run_of()]), tick).handle(WakeUp("r"))  # type: ignore[arg-type]
+    assert isinstance(result, Failed)
+    assert "a plain function" in str(result.error)
+
+
 def test_purity_is_checked_on_demand(colour: str) -> None:
     """The second call decides the same, or nothing is written."""
     calls = iter(range(100))

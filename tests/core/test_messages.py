@@ -135,3 +135,14 @@ def test_a_message_carries_the_facts_and_never_a_value(
         assert (name in facts) is not holds
     for value in [*found.values(), *(leaf for belief in believed.values() for leaf in leaves(belief))]:
         assert value is None or str(value) not in f"{text} {error!r}"
+
+
+def test_the_advice_of_a_fence_fits_its_refusal() -> None:
+    """A reload helps an object that is behind; it cannot help one whose row is gone."""
+    stale = Outcome(Verdict.STALE, "shop.Order", 42, verb="save").as_error(fenced=True)
+    gone = Outcome(Verdict.MISSING, "shop.Order", 42, verb="save").as_error(fenced=True)
+    assert "First reload the object." in str(stale)
+    assert (
+        str(gone)
+        == "shop.Order 42 was not saved. The row is gone; a save never inserts it again. [cas-missing]"
+    )

@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Lower
 from django.test.utils import CaptureQueriesContext
 
-from cas_orm import ErrRecordVersionConflict, InvalidExpectation, MissingExpectation, Verdict
+from cas_orm import ErrRecordVersionConflict, Expect, InvalidExpectation, MissingExpectation, Verdict
 from tests.django import tables
 from tests.django.shop.models import Device, Novel, Order
 
@@ -151,3 +151,15 @@ def test_unversioned_columns_and_plain_save(alias: str) -> None:
     assert (row["hits"], row["record_version"]) == (4, 5)
     with pytest.raises(ErrRecordVersionConflict):
         device.save()
+
+
+@pytest.mark.parametrize("verb", ["try_save_if_current", "try_delete_if_current"])
+def test_something_else_than_a_belief_is_refused(alias: str, verb: str) -> None:
+    """A number or a dictionary in the place of a belief is named as such, before any SQL."""
+    order = Order.objects.create(title="a")
+    with CaptureQueriesContext(connections[alias]) as sent:
+        for wrong in (1, {"n": 0}):
+            with pytest.raises(InvalidExpectation, match="takes an Expect"):
+                getattr(order, verb)(expect=wrong)
+    assert len(sent) == 0
+    assert getattr(order, verb)(expect=Expect(n=0))
