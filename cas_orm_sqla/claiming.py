@@ -127,7 +127,7 @@ def _locked(
         .order_by(*mapper.primary_key)
         .limit(n)
         .with_for_update(of=columns.owner.table, skip_locked=skips_locked(connection))
-        # a joined row would be locked, too, or not be lockable at all
+        # a joined row would be locked, too; MariaDB shows NULL for one that another has locked
         .options(
             *(selectinload(r.class_attribute) for r in mapper.relationships if r.lazy in ("joined", False))
         )
