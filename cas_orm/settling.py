@@ -2,8 +2,9 @@
 
 A plain read never tells, because the statement may still be waiting in the server. Sending the very same
 statement again does, where it believes a version: if it matches, the write is applied now, and the first one
-can only lose; if it does not, the row's write token says whose write was last. A statement that believes no
-version would match twice, so there only the token decides (ADR 0016).
+can only lose; if it does not, the row's write token says whose write was last. So does one that hands the row
+over, or closes a job: in its generation it matches once. Any other statement that believes no version would
+match twice, so there only the token decides (ADR 0016).
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ def never_sent(unknown: UnknownOutcome) -> bool:
 
 def may_send_again(unknown: UnknownOutcome, script: Script[Any, Any]) -> bool:
     """Tell whether sending the same statement again is harmless: the first could then only lose."""
-    return script.belief.version is not None and not unknown.in_transaction
+    return not unknown.in_transaction and (script.belief.version is not None or _matches_once(script))
+
+
+def _matches_once(script: Script[Any, Any]) -> bool:
+    """Tell whether a write that believes no version ends what it believes: the generation, or an open job."""
+    return script.belief.generation is not None and (script.hands_over or script.target is not None)
 
 
 def travelled(model: Believing[F], unknown: UnknownOutcome) -> Belief[F]:
@@ -61,7 +67,12 @@ def travelled(model: Believing[F], unknown: UnknownOutcome) -> Belief[F]:
 
 
 def by_token(
-    unknown: UnknownOutcome, script: Script[Any, Any], row: Sequence[Any] | None, *, pickled: bool
+    unknown: UnknownOutcome,
+    script: Script[Any, Any],
+    row: Sequence[Any] | None,
+    *,
+    pickled: bool,
+    beats: bool,
 ) -> Outcome | None:
     """Decide by what the row says under a lock, behind whatever was still waiting.
 
@@ -70,6 +81,7 @@ def by_token(
         script: the write; when ``pickled`` only its row and its belief.
         row: version, token and generation (None without one); None when the row is gone.
         pickled: the statement is not at hand, and so cannot have been sent again.
+        beats: whether there are writes that leave a new token and no new version, such as heartbeats.
 
     Returns:
         WON when the row carries the write's token; None when the write never will be applied.
@@ -83,7 +95,11 @@ def by_token(
     if token is not None and bytes(token) == unknown.token:
         return replace(script.won(provisional=False), record_version=version, run_seq=generation)
     believed = script.belief.version
-    if believed is None or version > believed + 1:
+    if believed is None:
+        if _matches_once(script) and generation == script.belief.generation:
+            return None  # not handed over; if the job is closed, it says how
+        raise unknown
+    if version > believed + (not beats):
         raise unknown  # too far: ours may have been one of the writes in between
     if pickled and version == believed and not unknown.in_transaction:
         raise unknown  # the statement may still be waiting in the server

@@ -23,8 +23,8 @@ __all__ = ["asettle", "settle"]
 def settle(error: BaseException, using: str | None = None) -> Outcome:
     """Return how an unknown write ended, once and for all.
 
-    A write that believed a version, in autocommit or in the library's own transaction, is sent again with
-    the same token on a fresh connection. Everything else (inside the caller's transaction, without a
+    A write that believed a version, handed the row over or closed a job, in autocommit or in the library's
+    own transaction, is sent again with the same token on a fresh connection. Everything else (inside the caller's transaction, without a
     version, an error that was pickled) is settled by a locking read of the token.
 
     Args:
@@ -72,7 +72,8 @@ def _judge(unknown: UnknownOutcome, script: Script, *, pickled: bool) -> Outcome
         rows: QuerySet[Any] = QuerySet(columns.model, using=alias).filter(pk=unknown.key)
         found = rows.select_for_update().values(*filter(None, names)).first()
         row = None if found is None else [name and found[name] for name in names]
-        settled = by_token(unknown, script, row, pickled=pickled)
+        beats = bool(columns.unversioned)
+        settled = by_token(unknown, script, row, pickled=pickled, beats=beats)
         if settled is None:
             settled = script.refused(*diagnose(script))
     return settled

@@ -24,8 +24,8 @@ __all__ = ["asettle", "settle"]
 def settle(session_factory: Callable[[], Session], error: BaseException) -> Outcome:
     """Return how an unknown write ended, once and for all.
 
-    A write that believed a version and was sent in AUTOCOMMIT is sent again with the same token, in a
-    transaction of its own. Everything else (inside the session's transaction, without a version, an error
+    A write that believed a version, handed the row over or closed a job, and was sent in AUTOCOMMIT, is sent
+    again with the same token, in a transaction of its own. Everything else (inside the session's transaction, without a version, an error
     that was pickled) is settled by a locking read of the token.
 
     Args:
@@ -93,7 +93,8 @@ def _judge(session: Session, unknown: UnknownOutcome, script: Script, *, pickled
     connection = write.connect(session, columns)
     with write.translating(session, connection, script), own_transaction(connection):
         row = connection.execute(query).one_or_none()
-        settled = by_token(unknown, script, row, pickled=pickled)
+        beats = bool(columns.unversioned)
+        settled = by_token(unknown, script, row, pickled=pickled, beats=beats)
         if settled is None:
             settled = script.refused(*diagnose(connection, script))
     return settled
