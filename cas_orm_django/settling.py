@@ -24,8 +24,9 @@ def settle(error: BaseException, using: str | None = None) -> Outcome:
     """Return how an unknown write ended, once and for all.
 
     A write that believed a version, handed the row over or closed a job, in autocommit or in the library's
-    own transaction, is sent again with the same token on a fresh connection. Everything else (inside the caller's transaction, without a
-    version, an error that was pickled) is settled by a locking read of the token.
+    own transaction, is sent again with the same token on a fresh connection. Everything else (inside the
+    caller's transaction, a write that could match twice, an error that was pickled) is settled by a locking
+    read of the token.
 
     Args:
         error: the `UnknownOutcome`, or the CancelledError that carries one as ``cas_unknown``.

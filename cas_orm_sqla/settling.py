@@ -25,8 +25,8 @@ def settle(session_factory: Callable[[], Session], error: BaseException) -> Outc
     """Return how an unknown write ended, once and for all.
 
     A write that believed a version, handed the row over or closed a job, and was sent in AUTOCOMMIT, is sent
-    again with the same token, in a transaction of its own. Everything else (inside the session's transaction, without a version, an error
-    that was pickled) is settled by a locking read of the token.
+    again with the same token, in a transaction of its own. Everything else (inside the session's transaction,
+    a write that could match twice, an error that was pickled) is settled by a locking read of the token.
 
     Args:
         session_factory: makes the session to settle in; it must reach the primary.

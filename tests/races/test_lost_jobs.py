@@ -1,4 +1,4 @@
-"""A job's worker lost its connection in flight: it finds out what became of its verb, and nothing is done twice."""
+"""A job's worker lost its connection in flight: it finds out what became of its verb."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ VERBS: dict[str, tuple[tuple[Any, ...], str, bool]] = {
     "requeue": ((), "busy", True),
     "save_status": (({"step": 1},), "busy", False),
     "heartbeat": ((), "busy", False),
+    "save": ((), "busy", True),
 }
-ONCE = [verb for verb, (_, _, again) in VERBS.items() if again]
+BY_GENERATION = ("start", "finish", "requeue")
 
 
 @pytest.fixture(params=SEATS)
@@ -56,13 +57,32 @@ def far(request: pytest.FixtureRequest, door: str, sqla_door: str, between: Prox
         made.sync.dispose()
 
 
-def loaded(far: Stage, verb: str, model: Any = None) -> tuple[Any, Any]:
-    """Return the key of a job that is ready for the verb, and the late actor's object of it."""
+def loaded(far: Stage, verb: str) -> tuple[Any, Any]:
+    """Return the key of a job that is ready for the verb, and the late actor's object of it.
+
+    The late actor does the verb to another job first: some drivers ask the server about a statement that is
+    new to them, and that answer is not the one that shall get lost.
+    """
+    warm, far_api = ready(far, verb), far.late.api
+    far.late.do(on_object, far_api, verb, far.late.do(far_api.load, far.models.Chore, warm))
+    key = ready(far, verb)
+    return key, far.late.do(far_api.load, far.models.Chore, key)
+
+
+def ready(far: Stage, verb: str, model: Any = None) -> Any:
+    """Return the key of a new job in the state that the verb starts from."""
     model = model or far.models.Chore
     key = far.insert(model)
     if VERBS[verb][1] == "busy":
         far.witness.do(called, far.witness.api, "start", model, key, 0)
-    return key, far.late.do(far.late.api.load, model, key)
+    return key
+
+
+async def on_object(api: Api, verb: str, obj: Any) -> Outcome:
+    """Call a verb on an object; a save has something to save."""
+    if verb == "save":
+        obj.name = "mine"
+    return await api.on_object(f"{verb}_if_current", obj, *VERBS[verb][0])
 
 
 async def called(api: Api, verb: str, model: Any, key: Any, run_seq: int, *arguments: Any) -> Outcome:
@@ -79,10 +99,7 @@ def lose(far: Stage, between: Proxy, verb: str, obj: Any, *, applied: bool) -> U
     else:
         between.cut()
 
-    async def call(api: Api) -> Outcome:
-        return await api.on_object(f"{verb}_if_current", obj, *VERBS[verb][0])
-
-    error = late.fails(call, late.api)
+    error = late.fails(on_object, late.api, verb, obj)
     between.swallow.clear()
     assert isinstance(error, UnknownOutcome), error
     assert not error.in_transaction
@@ -124,7 +141,7 @@ def test_the_statement_was_lost(far: Stage, between: Proxy, verb: str) -> None:
     key, obj = loaded(far, verb)
     before = far.row(far.models.Chore, key)
     error = lose(far, between, verb, obj, applied=False)
-    if verb not in ONCE:
+    if not VERBS[verb][2]:
         with pytest.raises(UnknownOutcome):
             settled(far, error)
         assert far.row(far.models.Chore, key) == before
@@ -134,11 +151,11 @@ def test_the_statement_was_lost(far: Stage, between: Proxy, verb: str) -> None:
     assert outcome.verdict is Verdict.WON
     assert (outcome.record_version, outcome.run_seq) == (row["record_version"], row["run_seq"])
     assert row["record_version"] == before["record_version"] + 1
-    assert row["run_seq"] == before["run_seq"] + (verb != "finish")
+    assert row["run_seq"] == before["run_seq"] + (verb in ("start", "requeue"))
     assert row["attempts"] == 1
 
 
-@pytest.mark.parametrize("verb", ONCE)
+@pytest.mark.parametrize("verb", BY_GENERATION)
 @on("postgres")
 def test_the_row_was_handed_on_since(far: Stage, between: Proxy, verb: str) -> None:
     """The generation has moved, by our hand or another's: nobody can tell, and nothing is written."""
@@ -186,7 +203,8 @@ def test_a_finish_and_an_edit_since(far: Stage, between: Proxy) -> None:
     error = lose(far, between, "finish", obj, applied=True)
 
     async def edit(api: Api) -> Outcome:
-        return await api.by_key("update_if_current", type(obj), key, expect=Expect(run_seq=1), set={"name": "x"})
+        new = {"name": "x"}
+        return await api.by_key("update_if_current", type(obj), key, expect=Expect(run_seq=1), set=new)
 
     far.witness.do(edit, far.witness.api)
     assert settled(far, error).verdict is Verdict.ALREADY_APPLIED
@@ -195,14 +213,9 @@ def test_a_finish_and_an_edit_since(far: Stage, between: Proxy) -> None:
 @pytest.mark.parametrize("applied", [True, False])
 @on("postgres")
 def test_a_save_and_a_heartbeat_since(far: Stage, between: Proxy, applied: bool) -> None:
-    """A heartbeat leaves a token of its own and no version: one version further, ours may have been the save."""
-    key, obj = loaded(far, "heartbeat")
-    obj.name = "mine"
-    VERBS["save"] = ((), "busy", True)
-    try:
-        error = lose(far, between, "save", obj, applied=applied)
-    finally:
-        del VERBS["save"]
+    """A heartbeat leaves a token of its own, and no version: one version further may have been our save."""
+    key, obj = loaded(far, "save")
+    error = lose(far, between, "save", obj, applied=applied)
     assert far.witness.do(called, far.witness.api, "heartbeat", far.models.Chore, key, 1)
     if applied:
         with pytest.raises(UnknownOutcome):
@@ -216,22 +229,23 @@ def test_a_save_and_a_heartbeat_since(far: Stage, between: Proxy, applied: bool)
 @on(*SERVERS)
 def test_without_a_token_the_worker_finishes_again(far: Stage, between: Proxy, applied: bool) -> None:
     """Settling cannot tell; the same finish by key can, and its hook runs at most once."""
-    key, obj = loaded(far, "finish", far.models.Job)
+    keys = [ready(far, "finish", far.models.Job) for _ in range(2)]
 
-    async def call(api: Api) -> Outcome:
-        return await api.by_key("finish_if_current", type(obj), key, "done", "r", expect=Expect(run_seq=1))
+    async def call(api: Api, key: Any) -> Outcome:
+        expect = Expect(run_seq=1)
+        return await api.by_key("finish_if_current", api.models.Job, key, "done", "r", expect=expect)
 
-    far.late.do(far.late.api.row, type(obj), key)
+    far.late.do(call, far.late.api, keys[0])
     if applied:
         between.swallow.set()
     else:
         between.cut()
-    error = far.late.fails(call, far.late.api)
+    error = far.late.fails(call, far.late.api, keys[1])
     between.swallow.clear()
     assert isinstance(error, UnknownOutcome)
     with pytest.raises(UnknownOutcome):
         settled(far, error)
-    again = far.witness.do(call, far.witness.api)
+    again = far.witness.do(call, far.witness.api, keys[1])
     assert again.verdict is (Verdict.ALREADY_APPLIED if applied else Verdict.WON)
-    row = far.row(far.models.Job, key)
+    row = far.row(far.models.Job, keys[1])
     assert (row["state"], row["result"], row["record_version"]) == ("done", "r", 3)
