@@ -1,12 +1,12 @@
-"""Sessions that say which object lost: `CasSession`, `AsyncCasSession`, and `guard` for a factory in use."""
+"""Sessions that say which object lost: `CasSession`, and `guard` for a factory in use."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import event, inspect
-from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 
@@ -16,7 +16,10 @@ from cas_orm_sqla.columns import columns_of
 from cas_orm_sqla.merging import check_merge, given_with
 from cas_orm_sqla.stale import StaleFlush, about_to_write, judged, unmerged
 
-__all__ = ["AsyncCasSession", "CasSession", "guard"]
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import async_sessionmaker
+
+__all__ = ["CasSession", "guard"]
 
 T = TypeVar("T")
 F = TypeVar("F", bound="sessionmaker[Any] | async_sessionmaker[Any]")
@@ -105,12 +108,6 @@ class CasSession(Session):
 event.listen(CasSession, "do_orm_execute", guard_statement)
 
 
-class AsyncCasSession(AsyncSession):
-    """`CasSession` for asyncio."""
-
-    sync_session_class: type[Session] = CasSession
-
-
 def guard(session_factory: F) -> F:
     """Return a new factory of the same kind whose sessions translate; the given one is untouched.
 
@@ -120,14 +117,18 @@ def guard(session_factory: F) -> F:
     Raises:
         TypeError: something else.
     """
-    if not isinstance(session_factory, sessionmaker | async_sessionmaker):
+    asynchronous = sys.modules.get("sqlalchemy.ext.asyncio")  # whoever has such a factory has imported it
+    is_async = asynchronous is not None and isinstance(session_factory, asynchronous.async_sessionmaker)
+    if not is_async and not isinstance(session_factory, sessionmaker):
         raise TypeError(f"guard() takes a session factory, not {type(session_factory).__name__}")
-    options = dict(session_factory.kw)
-    base = session_factory.class_
-    if isinstance(session_factory, sessionmaker):
-        return cast(F, sessionmaker(class_=_translating(base), **options))
-    inner = options.pop("sync_session_class", None) or base.sync_session_class
-    return cast(F, async_sessionmaker(class_=base, sync_session_class=_translating(inner), **options))
+    options: dict[str, Any] = dict(session_factory.kw)
+    base: Any = session_factory.class_
+    if is_async:
+        inner = options.pop("sync_session_class", None) or base.sync_session_class
+        options |= {"class_": base, "sync_session_class": _translating(inner)}
+    else:
+        options["class_"] = _translating(base)
+    return type(session_factory)(**options)
 
 
 def _translating(base: type[Any]) -> type[Any]:

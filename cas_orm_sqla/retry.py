@@ -12,9 +12,8 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from cas_orm import RetryPolicy
@@ -22,10 +21,13 @@ from cas_orm.flow import Refused, Tally, adrive, drive, final, retries, told
 from cas_orm.work import check_plain, check_policy, finished
 from cas_orm_sqla.owned import check_free, own_session
 
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
+
 __all__ = ["aretry_on_conflict", "retry_on_conflict"]
 
 R = TypeVar("R")
-S = TypeVar("S", Session, AsyncSession)
+S = TypeVar("S")
 
 
 def retry_on_conflict(
@@ -106,6 +108,8 @@ async def _aattempt(
     session_factory: Callable[[], AsyncSession], fn: Callable[[AsyncSession], Awaitable[R]]
 ) -> R | Refused:
     """Make one attempt, in a session that is closed when this returns."""
+    from sqlalchemy.ext.asyncio import AsyncSession  # needs greenlet
+
     session = _made(session_factory, AsyncSession)
     check_free(session.sync_session)
     result: Any = None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import inspect, null, select
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from cas_orm import Outcome, UnknownOutcome, Verdict
@@ -17,6 +16,9 @@ from cas_orm_sqla.diagnose import diagnose
 from cas_orm_sqla.mixins import CasVerbsMixin
 from cas_orm_sqla.script import Script, told
 from cas_orm_sqla.transactions import own_transaction
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
 
 __all__ = ["asettle", "settle"]
 
@@ -55,6 +57,8 @@ async def asettle(session_factory: Callable[[], AsyncSession], error: BaseExcept
         TransientConflict: the engine refused while settling; try again.
         TypeError: another error, or a factory of another kind of session.
     """
+    from sqlalchemy.ext.asyncio import AsyncSession  # needs greenlet
+
     async with session_factory() as session:
         if not isinstance(session, AsyncSession):
             raise TypeError("asettle() takes a factory of AsyncSession; settle() one of Session")

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import inspect, or_, select
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from cas_orm import Expect, InvalidExpectation, Outcome, UnknownOutcome, not_one_of
@@ -24,6 +23,9 @@ from cas_orm_sqla.clock import Ago, DatabaseClock
 from cas_orm_sqla.columns import columns_of
 from cas_orm_sqla.engine_errors import fault_of
 from cas_orm_sqla.verbs import try_update_if_current
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
 
 __all__ = ["SqlaRunStore"]
 
@@ -126,7 +128,7 @@ class SqlaRunStore:
     async def hop(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Call one of the above in a new AsyncSession's greenlet; with sync sessions, in a thread."""
         session = self._factory()
-        if not isinstance(session, AsyncSession):
+        if isinstance(session, Session):
             session.close()
             from asyncio import to_thread
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session
 
 from cas_orm.twins import rename_async
 from cas_orm.watch import Watch, watched
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +47,8 @@ def hop_function(
 
 
 async def _run(session: object, verb: Callable[[Session], R], whole: bool = False) -> R:
+    from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session  # needs greenlet
+
     if isinstance(session, async_scoped_session):
         session = session()
     if not isinstance(session, AsyncSession):

@@ -6,7 +6,6 @@ import datetime
 from typing import Any
 
 from sqlalchemy import DateTime, Dialect, String
-from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator
 
 
@@ -23,6 +22,8 @@ class State(TypeDecorator[str]):
     def load_dialect_impl(self, dialect: Dialect) -> Any:
         """Give the column a binary collation on MySQL and MariaDB."""
         if dialect.name in ("mysql", "mariadb"):
+            from sqlalchemy.dialects import mysql  # heavier than all of this package
+
             length = getattr(self.impl, "length", None)
             return dialect.type_descriptor(mysql.VARCHAR(length, collation="utf8mb4_bin"))
         return dialect.type_descriptor(self.impl)  # type: ignore[arg-type]  # an instance by now
@@ -40,6 +41,8 @@ class UtcDateTime(TypeDecorator[datetime.datetime]):
     def load_dialect_impl(self, dialect: Dialect) -> Any:
         """Return a type with microseconds; MySQL's own has none by default."""
         if dialect.name in ("mysql", "mariadb"):
+            from sqlalchemy.dialects import mysql
+
             return dialect.type_descriptor(mysql.DATETIME(fsp=6))
         return dialect.type_descriptor(DateTime(timezone=True))
 

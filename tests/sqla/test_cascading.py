@@ -87,6 +87,18 @@ def test_its_own_pending_changes_do_not_matter(db: Engines, by_key: bool) -> Non
         assert session.get(Cart, key) is None
 
 
+def test_by_key_is_not_fenced(db: Engines) -> None:
+    """What the session's own object of the row was refused is nothing to a delete by key."""
+    with Session(db.sync) as session:
+        cart, _ = _stored(session)
+        key = cart.id
+        cart.name = "mine"
+        assert not cart.try_save_if_current(session, expect=Expect(name="z"))
+        assert try_delete_if_current(session, Cart, key, expect=Expect(record_version=1))
+        session.commit()
+        assert session.get(Cart, key) is None
+
+
 def test_by_key_with_autoflush(db: Engines) -> None:
     """The session's own dirty object of the row is not flushed in between."""
     with Session(db.sync) as session:
