@@ -45,7 +45,10 @@ napoleon_use_ivar = True
 
 # There is no network in the build, hence no inventory of other projects: their names stay unlinked.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(django|sqlalchemy|asgiref|collections|datetime|enum|logging|typing|types|contextlib|uuid)(\..*)?"),
+    (
+        r"py:.*",
+        r"(django|sqlalchemy|asgiref|collections|datetime|enum|logging|typing|types|contextlib|uuid)(\..*)?",
+    ),
     (r"py:.*", r"cas_orm\.facts\..*"),
     (r"py:.*", r"(cas_orm_(django|sqla)\.\w+\.)?[A-Z]"),  # type variables
     (
