@@ -28,19 +28,24 @@ def translated(
     if fault is None:
         return error
     if fault is not Fault.OPEN:
-        _end(session, vendor)
+        _end(session, refuses=vendor == "postgresql" and not script.in_savepoint)
     helps = advice(vendor, driver_code(vendor, error.orig))
     return script.engine_error(fault, in_transaction=in_transaction, advice=helps)
 
 
-def _end(session: Session, vendor: str) -> None:
+def _end(session: Session, *, refuses: bool) -> None:
     """See to it that nothing more is written in a transaction that the server has taken back.
 
     The session stays as it is until its owner rolls back: were it rolled back here, it would begin anew by
-    itself, and commit the second half alone. PostgreSQL refuses every statement until then. MariaDB does
-    not, so its connection is given up, and SQLAlchemy refuses. In AUTOCOMMIT there is nothing to end.
+    itself, and commit the second half alone. PostgreSQL refuses every statement until then, unless a
+    savepoint of the library's own was in between. MariaDB never does. Then the connection is given up: the
+    server lets go of the locks, and SQLAlchemy refuses. In AUTOCOMMIT there is nothing to end.
+
+    Args:
+        session: whose transaction it is.
+        refuses: whether the server itself refuses to go on.
     """
-    if vendor == "postgresql" or not (session.is_active and session.in_transaction()):
+    if refuses or not (session.is_active and session.in_transaction()):
         return
     connection = session.connection()
     if not connection.invalidated and not commits_itself(connection):

@@ -92,11 +92,11 @@ def own_session(session: Session) -> Iterator[Attempt]:
     try:
         with watched(attempt.watch), session.begin() as transaction:
             yield attempt
+            if attempt.watch.dead is not None:  # swallowed by the caller: nothing can be stored any more
+                raise attempt.watch.dead
             if transaction.is_active:
                 session.flush()
             attempt.watch.end()
-        if not attempt.committed:
-            attempt.conflict = attempt.watch.dead  # swallowed by the caller: nothing has been stored
     except (ConflictError, StaleDataError, DBAPIError) as error:
         if not attempt.keeps(error):
             raise

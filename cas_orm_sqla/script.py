@@ -31,6 +31,11 @@ class Script(core.Script[Columns, Attribute]):
     steps: list[tuple[Statement, dict[str, Any]]] = field(default_factory=list)
 
     @property
+    def in_savepoint(self) -> bool:
+        """Whether it takes more than one statement, and so a savepoint of its own."""
+        return len(self.steps) > 1 or self.after is not None
+
+    @property
     def unseen(self) -> list[str]:
         """Attributes whose new values only the database knows."""
         return [name for statement, _ in self.steps for name in statement.unseen]

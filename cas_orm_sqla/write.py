@@ -82,7 +82,7 @@ def call_on_won(session: Session, outcome: Outcome, on_won: OnWon | None) -> Non
 
 def send(connection: Connection, script: Script) -> bool:
     """Execute the steps; True when every one of them found its row. More than one share a transaction."""
-    if len(script.steps) == 1 and script.after is None:
+    if not script.in_savepoint:
         return _execute(connection, script, *script.steps[0])
     try:
         with own_transaction(connection):
@@ -138,6 +138,8 @@ def raise_translated(
     translation = translated(session, vendor, error, script, in_transaction=provisional)
     if translation is error:
         raise error
-    if isinstance(translation, TransientConflict) and translation.transaction == "dead":
+    # On PostgreSQL the caller's own savepoint survives, and whoever handles the error outside of it may go on.
+    survives = vendor == "postgresql" and session.in_nested_transaction() and not script.in_savepoint
+    if isinstance(translation, TransientConflict) and translation.transaction == "dead" and not survives:
         has_died(translation)
     raise translation from error
