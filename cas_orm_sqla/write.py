@@ -138,7 +138,7 @@ def raise_translated(
     translation = translated(session, vendor, error, script, in_transaction=provisional)
     if translation is error:
         raise error
-    # On PostgreSQL the caller's own savepoint survives, and whoever handles the error outside of it may go on.
+    # PostgreSQL goes on after the caller's own savepoint, for whoever handles the error outside of it.
     survives = vendor == "postgresql" and session.in_nested_transaction() and not script.in_savepoint
     if isinstance(translation, TransientConflict) and translation.transaction == "dead" and not survives:
         has_died(translation)
