@@ -23,7 +23,15 @@ ABOUT_ONE_ORM = {
     "use-sqlmodel",
 }
 #: Guides that define the Django models which they show.
-BRING_THEIR_OWN = {"adopt-an-existing-model", "run-a-workflow", "run-jobs", "survive-a-lost-connection"}
+BRING_THEIR_OWN = {
+    "adopt-an-existing-model",
+    "run-a-workflow",
+    "run-jobs",
+    "survive-a-lost-connection",
+    "cancel-a-job",
+    "choose-what-bumps-the-version",
+    "fence-off-zombies",
+}
 
 
 def documents() -> list[Path]:
