@@ -153,7 +153,9 @@ def test_unversioned_columns_and_plain_save(alias: str) -> None:
         device.save()
 
 
-@pytest.mark.parametrize("verb", ["try_save_if_current", "try_delete_if_current"])
+@pytest.mark.parametrize(
+    "verb", ["try_save_if_current", "try_delete_if_current", "try_new_generation_if_current"]
+)
 def test_something_else_than_a_belief_is_refused(alias: str, verb: str) -> None:
     """A number or a dictionary in the place of a belief is named as such, before any SQL."""
     order = Order.objects.create(title="a")
