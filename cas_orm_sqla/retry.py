@@ -153,5 +153,5 @@ def _made(session_factory: Callable[[], S], kind: type[S]) -> S:
         raise TypeError(f"a factory of sessions is needed here, not a {type(session_factory).__name__}")
     session = session_factory()
     if not isinstance(session, kind):
-        raise TypeError(f"the factory makes a {type(session).__name__}; a {kind.__name__} is needed here")
+        raise TypeError(f"the factory yields {type(session).__name__}; {kind.__name__} is needed here")
     return session

@@ -42,7 +42,7 @@ class SqlaRunStore:
         model: the mapped class.
 
     Raises:
-        InvalidExpectation: the class has no `WorkflowRunMixin`.
+        InvalidExpectation: the class has no `WorkflowRunMixin`, or a key of several columns.
     """
 
     def __init__(self, session_factory: Callable[[], Session | AsyncSession], model: type[Any]) -> None:
@@ -56,6 +56,11 @@ class SqlaRunStore:
         self.terminal_states: tuple[str, ...] = tuple(model.cas_terminal_states)
         self._factory = session_factory
         self._model = model
+        if len(inspect(model).primary_key) != 1:
+            raise InvalidExpectation(
+                f"{columns.label}: a run has one column for its key, which travels as text "
+                "[cas-invalid-expectation]"
+            )
         (self._key,) = inspect(model).primary_key
         generation = columns.generation
         assert generation is not None  # the mixin has one
