@@ -55,9 +55,13 @@ def _known(script: Script) -> dict[str, Any]:
 
 
 def _lost(state: InstanceState[Any], script: Script) -> list[str]:
-    """Name the loaded attributes whose new values nobody has said."""
-    changed = (*script.unseen, *script.columns.derived)
-    return [key for key in changed if key not in script.answered and key in state.dict]
+    """Name the attributes that would show another value than the new one, which nobody has said.
+
+    One that was inserted as NULL without being assigned is not loaded, and shows None all the same.
+    """
+    unsaid = [key for key in script.unseen if key not in script.answered]
+    shown = [key for key in unsaid if key not in state.expired_attributes]
+    return shown + [key for key in script.columns.derived if key not in script.answered and key in state.dict]
 
 
 def _assign(state: InstanceState[Any], obj: object, columns: Columns, values: Mapping[str, Any]) -> None:
@@ -101,7 +105,9 @@ def take_found(session: Session, obj: Any, script: Script, outcome: Outcome) -> 
         made.keys |= {*(script.target or ()), columns.version.key}
     for name in script.target or ():
         set_committed_value(obj, name, found[name])
-    unread = [name for name in FINISHED.difference(script.target or ()) if name in state.dict]
+    unread = [
+        name for name in FINISHED.difference(script.target or ()) if name not in state.expired_attributes
+    ]
     if version != last and unread:
         _load_again(session, state, obj, unread)
     set_committed_value(obj, columns.version.key, version)
