@@ -77,6 +77,15 @@ class CasSession(Session):
         finally:
             held.clear()
 
+    def merge_all(self, instances: Iterable[T], **options: Any) -> Sequence[T]:
+        """Merge each of these; SQLAlchemy's own, from 2.1 on, would pass `merge` by.
+
+        Raises:
+            ConflictError: as `merge` does, for the first that is refused.
+            MissingExpectation: likewise.
+        """
+        return [self.merge(instance, **options) for instance in instances]
+
     def bulk_update_mappings(self, mapper: Any, mappings: Iterable[dict[str, Any]]) -> None:
         """Update rows by key; every mapping needs its version.
 

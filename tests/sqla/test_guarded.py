@@ -325,6 +325,20 @@ def test_merging_what_was_stored_never_inserts_it_again(db: Engines, given: str)
         session.commit()
 
 
+def test_merging_several_checks_each(db: Engines) -> None:
+    """SQLAlchemy 2.1 merges a list without calling ``merge``."""
+    key, other = _stored(db, title="a"), _stored(db, title="b")
+    with CasSession(db.sync) as session:
+        with pytest.raises(MissingExpectation):
+            session.merge_all([Order(id=key, title="mine", record_version=1), Order(id=other, title="mine")])
+        session.rollback()
+        with pytest.raises(ErrRecordVersionConflict):
+            session.merge_all([Order(id=other, title="mine", record_version=7)])
+        merged = session.merge_all([Order(id=k, title="ours", record_version=1) for k in (key, other)])
+        session.commit()
+        assert [(order.title, order.record_version) for order in merged] == [("ours", 2), ("ours", 2)]
+
+
 def test_merging_what_was_rolled_back_inserts_it(db: Engines) -> None:
     """An object whose insert was undone was never stored: it keeps no version."""
     with Session(db.sync) as session:
