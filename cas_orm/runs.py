@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from cas_orm.checksum import state_checksum
+from cas_orm.expect import Expect
 from cas_orm.outcome import Outcome
+from cas_orm.values import not_one_of
 from cas_orm.wakeup import WakeUp
 
 TERMINAL_STATES: tuple[str, ...] = ("completed", "failed", "canceled")
@@ -142,6 +144,27 @@ class Transition:
 
 #: Pure: a snapshot in, the next state out, or None when there is nothing to do.
 Tick: TypeAlias = Callable[[RunSnapshot], Transition | None]
+
+
+def step_of(snapshot: RunSnapshot, transition: Transition) -> tuple[Expect, dict[str, Any]]:
+    """Return what a commit believes, exactly this snapshot, and what it writes besides the clock."""
+    seq = snapshot.last_transition_seq + 1
+    values = {
+        "status": transition.status,
+        "node_states": thaw(transition.node_states),
+        "last_transition_seq": seq,
+        "state_checksum": checksum_of(transition.node_states, seq),
+    }
+    return Expect(record_version=snapshot.record_version, run_seq=snapshot.run_seq), values
+
+
+def unmoved(snapshot: RunSnapshot, terminal_states: Iterable[str]) -> Expect:
+    """Return what a force-fail believes: not terminal, not moved; the contended version is not compared."""
+    return Expect(
+        run_seq=snapshot.run_seq,
+        last_transition_seq=snapshot.last_transition_seq,
+        status=not_one_of(*terminal_states),
+    )
 
 
 class Store(Protocol):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec, TypeVar, cast
 
 from cas_orm.outcome import Outcome
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def writes(verb: Callable[P, Outcome]) -> Callable[P, Outcome]:
@@ -40,3 +41,23 @@ def rename_async(twin: Callable[..., object], verb: Callable[..., object]) -> No
     """Name the asynchronous twin of a verb, and say so in its docstring."""
     rename(twin, verb, f"a{verb.__name__}")
     twin.__doc__ = f"{verb.__doc__}\n\nAsynchronous twin of `{verb.__name__}`."
+
+
+class GenerationVerb:
+    """A verb that only classes with a generation have.
+
+    Args:
+        verb: the method.
+        has_generation: tells whether a class has one.
+    """
+
+    def __init__(self, verb: Callable[..., Any], has_generation: Callable[[type[Any]], bool]) -> None:
+        self._verb, self._has_generation = verb, has_generation
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type[Any]) -> Callable[..., Any]:
+        if not self._has_generation(owner):
+            raise AttributeError(f"{owner.__name__} has no generation, so it has no {self._name}()")
+        return cast(Callable[..., Any], self._verb.__get__(obj, owner))

@@ -9,7 +9,7 @@ from django.db import models, router
 from django.db.models.signals import pre_save
 
 from cas_orm import Expect, Outcome
-from cas_orm.twins import raising, writes
+from cas_orm.twins import GenerationVerb, raising, writes
 from cas_orm_django import deleting, fixtures, guard, memory, seen, verbs
 from cas_orm_django.listeners import dispatch_uid
 from cas_orm_django.query import CasManager
@@ -27,23 +27,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _GenerationVerb:
-    """A verb that only models with a generation have."""
-
-    def __init__(self, verb: Callable[..., Any]) -> None:
-        self._verb = verb
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, obj: object, owner: type[models.Model]) -> Callable[..., Any]:
-        if not seen.has_generation(owner):
-            raise AttributeError(f"{owner.__name__} has no generation, so it has no {self._name}()")
-        return cast(Callable[..., Any], self._verb.__get__(obj, owner))
-
-
 def _generation(verb: Callable[P, R]) -> Callable[P, R]:
-    return cast(Callable[P, R], _GenerationVerb(verb))
+    return cast(Callable[P, R], GenerationVerb(verb, seen.has_generation))
 
 
 class CasVerbsMixin(models.Model):

@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.db import models, router
 from django.db.models import Q, QuerySet
 
-from cas_orm import Expect, InvalidExpectation, Outcome, not_one_of
-from cas_orm.runs import RunSnapshot, Transition, checksum_of, thaw
+from cas_orm import Expect, InvalidExpectation, Outcome
+from cas_orm.runs import RunSnapshot, Transition, step_of, unmoved
 from cas_orm_django.clock import DatabaseClock
 from cas_orm_django.columns import columns_of
 from cas_orm_django.verbs import try_update_if_current
@@ -65,18 +65,8 @@ class DjangoRunStore:
             TransientConflict: the engine refused.
             UnknownOutcome: the connection was lost in flight.
         """
-        seq = snapshot.last_transition_seq + 1
-        return self._write(
-            snapshot,
-            Expect(record_version=snapshot.record_version, run_seq=snapshot.run_seq),
-            {
-                "status": transition.status,
-                "node_states": thaw(transition.node_states),
-                "last_transition_seq": seq,
-                "state_checksum": checksum_of(transition.node_states, seq),
-                "progressed_at": DatabaseClock(),
-            },
-        )
+        expect, values = step_of(snapshot, transition)
+        return self._write(snapshot, expect, {**values, "progressed_at": DatabaseClock()})
 
     def fail(self, snapshot: RunSnapshot, *, reason: str, older_than: timedelta | None = None) -> Outcome:
         """Fail the run, unless it is terminal or has moved since the snapshot; the version is not compared.
@@ -90,11 +80,7 @@ class DjangoRunStore:
             TransientConflict: the engine refused.
             UnknownOutcome: the connection was lost in flight.
         """
-        expect = Expect(
-            run_seq=snapshot.run_seq,
-            last_transition_seq=snapshot.last_transition_seq,
-            status=not_one_of(*self.terminal_states),
-        )
+        expect = unmoved(snapshot, self.terminal_states)
         where = None if older_than is None else Q(progressed_at__lt=DatabaseClock(older_than))
         outcome = self._write(snapshot, expect, {"status": self._failed_state}, where)
         if outcome:

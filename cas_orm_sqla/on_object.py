@@ -9,7 +9,7 @@ from sqlalchemy import inspect
 from sqlalchemy.orm import Session
 
 from cas_orm import Expect, Outcome
-from cas_orm.twins import raising
+from cas_orm.twins import GenerationVerb, raising
 from cas_orm_sqla import deleting, instance, mapping, session, verbs
 from cas_orm_sqla.belief import Where
 from cas_orm_sqla.columns import columns_of
@@ -20,23 +20,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _GenerationVerb:
-    """A verb that only classes with a generation have."""
-
-    def __init__(self, verb: Callable[..., Any]) -> None:
-        self._verb = verb
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, obj: object, owner: type[Any]) -> Callable[..., Any]:
-        if inspect(owner, raiseerr=False) is not None and columns_of(owner).generation is None:
-            raise AttributeError(f"{owner.__name__} has no generation, so it has no {self._name}()")
-        return cast(Callable[..., Any], self._verb.__get__(obj, owner))
+def _has_generation(owner: type[Any]) -> bool:
+    return inspect(owner, raiseerr=False) is None or columns_of(owner).generation is not None
 
 
 def _generation(verb: Callable[P, R]) -> Callable[P, R]:
-    return cast(Callable[P, R], _GenerationVerb(verb))
+    return cast(Callable[P, R], GenerationVerb(verb, _has_generation))
 
 
 class CasVerbsMixin:

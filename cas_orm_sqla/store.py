@@ -14,10 +14,10 @@ from sqlalchemy import inspect, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from cas_orm import Expect, InvalidExpectation, Outcome, UnknownOutcome, not_one_of
+from cas_orm import Expect, InvalidExpectation, Outcome, UnknownOutcome
 from cas_orm.engine import Fault
 from cas_orm.flow import refused_by_engine
-from cas_orm.runs import RunSnapshot, Transition, checksum_of, thaw
+from cas_orm.runs import RunSnapshot, Transition, step_of, unmoved
 from cas_orm_sqla.belief import Where
 from cas_orm_sqla.clock import Ago, DatabaseClock
 from cas_orm_sqla.columns import columns_of
@@ -84,18 +84,8 @@ class SqlaRunStore:
             TransientConflict: the engine refused.
             UnknownOutcome: the connection was lost in flight.
         """
-        seq = snapshot.last_transition_seq + 1
-        return self._write(
-            snapshot,
-            Expect(record_version=snapshot.record_version, run_seq=snapshot.run_seq),
-            {
-                "status": transition.status,
-                "node_states": thaw(transition.node_states),
-                "last_transition_seq": seq,
-                "state_checksum": checksum_of(transition.node_states, seq),
-                "progressed_at": DatabaseClock(),
-            },
-        )
+        expect, values = step_of(snapshot, transition)
+        return self._write(snapshot, expect, {**values, "progressed_at": DatabaseClock()})
 
     def fail(self, snapshot: RunSnapshot, *, reason: str, older_than: timedelta | None = None) -> Outcome:
         """Fail the run, unless it is terminal or has moved since the snapshot; the version is not compared.
@@ -109,11 +99,7 @@ class SqlaRunStore:
             TransientConflict: the engine refused.
             UnknownOutcome: the connection was lost in flight.
         """
-        expect = Expect(
-            run_seq=snapshot.run_seq,
-            last_transition_seq=snapshot.last_transition_seq,
-            status=not_one_of(*self.terminal_states),
-        )
+        expect = unmoved(snapshot, self.terminal_states)
         progressed = self._columns.own["progressed_at"].column
         where = None if older_than is None else progressed < Ago(older_than)
         outcome = self._write(snapshot, expect, {"status": self._model.cas_failed_state}, where)
