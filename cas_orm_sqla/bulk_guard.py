@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from sqlalchemy import Insert, Update
+from sqlalchemy import Alias, Insert, Update
 from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.orm import FromStatement, Mapper, ORMExecuteState, Session
 from sqlalchemy.orm.exc import StaleDataError
@@ -47,6 +47,8 @@ def guard_statement(state: ORMExecuteState) -> Any:
         return None
     if isinstance(statement, Insert):
         return _check_insert(columns, statement)
+    if isinstance(statement.table, Alias):  # the version of its rows would come from another row
+        raise _refused(columns, "an UPDATE of an alias cannot bump; name the class")
     if isinstance(state.statement, FromStatement):
         raise _refused(columns, "an UPDATE inside from_statement() cannot bump; execute it by itself")
     parameters: Any = state.parameters or {}
@@ -139,7 +141,10 @@ def stale_mapping(
 
 
 def _columns(state: ORMExecuteState, statement: Any) -> Columns | None:
-    mapper: Mapper[Any] | None = state.bind_mapper or mapper_of(statement.table)
+    table = statement.table
+    while isinstance(table, Alias):
+        table = table.element
+    mapper: Mapper[Any] | None = state.bind_mapper or mapper_of(table)
     if mapper is None or not hasattr(mapper.class_, "__cas_seen__"):
         return None
     return columns_of(mapper.class_)

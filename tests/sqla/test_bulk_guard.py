@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.exc import StaleDataError
 
 from cas_orm import ErrRecordVersionConflict, Expect, InvalidExpectation, MissingExpectation, Verdict
@@ -98,6 +98,8 @@ def test_columns_of_other_names(db: Engines, model: type[Any], name: str, value:
         lambda: (update(Order).where(Order.n == 1), [{"id": 1, "record_version": 1, "n": 7}]),
         lambda: (update(Order), [{"id": 1, "record_version": 1, "run_seq": 7}]),
         lambda: (update(Order).ordered_values((Order.n, 7)),),
+        lambda: (update(aliased(Order)).values(n=7),),
+        lambda: (update(TABLE.alias()).values(n=7),),
     ],
 )
 def test_refused_before_any_sql(db: Engines, statement: Any) -> None:
@@ -107,7 +109,7 @@ def test_refused_before_any_sql(db: Engines, statement: Any) -> None:
         with pytest.raises(InvalidExpectation):
             session.execute(*statement())
         assert session.is_active
-        assert {o.n for o in session.query(Order)} == {1, 2}
+        assert {(o.n, o.record_version) for o in session.query(Order)} == {(1, 1), (2, 1)}
 
 
 def test_by_key(db: Engines) -> None:
