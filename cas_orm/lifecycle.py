@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from cas_orm.errors import IllegalTransition, InvalidExpectation
 from cas_orm.expect import Expect
@@ -80,6 +80,28 @@ class Move:
             raise IllegalTransition(f"{self.verb}: {error} [cas-illegal-transition]") from error
 
 
+class JobOptions:
+    """The class options of a job, with what they are when a class says nothing.
+
+    Class options:
+        cas_initial_state, cas_running_state, cas_terminal_states: the states.
+        cas_transitions: the states that each may become.
+        cas_max_attempts: how often a budget allows to start; None for ever.
+        cas_gave_up: state and result of a job whose budget is spent; the state is terminal.
+    """
+
+    cas_initial_state: ClassVar[str] = "pending"
+    cas_running_state: ClassVar[str] = "running"
+    cas_terminal_states: ClassVar[tuple[str, ...]] = ("done",)
+    cas_transitions: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "pending": ("running", "done"),
+        "running": ("pending", "done"),
+    }
+    cas_max_attempts: ClassVar[int | None] = None
+    cas_gave_up: ClassVar[tuple[str, str]] = ("done", "gave_up")
+    cas_unversioned_fields: ClassVar[tuple[str, ...]] = ("heartbeat_at",)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifecycle:
     """The states of a class of jobs, from its ``cas_…`` options.
@@ -95,14 +117,12 @@ class Lifecycle:
     """
 
     label: str
-    initial: str = "pending"
-    running: str = "running"
-    terminal: tuple[str, ...] = ("done",)
-    transitions: Mapping[str, tuple[str, ...]] = field(
-        default_factory=lambda: {"pending": ("running", "done"), "running": ("pending", "done")}
-    )
-    max_attempts: int | None = None
-    gave_up: tuple[str, str] = ("done", "gave_up")
+    initial: str
+    running: str
+    terminal: tuple[str, ...]
+    transitions: Mapping[str, tuple[str, ...]]
+    max_attempts: int | None
+    gave_up: tuple[str, str]
 
     @classmethod
     def of(cls, model: Any, label: str) -> Lifecycle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, Protocol, TypeAlias
 
 from cas_orm.checksum import state_checksum
 from cas_orm.expect import Expect
@@ -13,7 +13,7 @@ from cas_orm.outcome import Outcome
 from cas_orm.values import not_one_of
 from cas_orm.wakeup import WakeUp
 
-TERMINAL_STATES: tuple[str, ...] = ("completed", "failed", "canceled")
+TERMINAL_STATES: Final = ("completed", "failed", "canceled")
 
 
 def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
@@ -165,6 +165,20 @@ def unmoved(snapshot: RunSnapshot, terminal_states: Iterable[str]) -> Expect:
         last_transition_seq=snapshot.last_transition_seq,
         status=not_one_of(*terminal_states),
     )
+
+
+class WorkflowOptions:
+    """The class options of a workflow run, with what they are when a class says nothing.
+
+    Class options:
+        cas_initial_state: the status of a new run.
+        cas_terminal_states: the statuses that nothing leaves.
+        cas_failed_state: the status of a run that is failed by force.
+    """
+
+    cas_initial_state: ClassVar[str] = "pending"
+    cas_terminal_states: ClassVar[tuple[str, ...]] = TERMINAL_STATES
+    cas_failed_state: ClassVar[str] = "failed"
 
 
 class Store(Protocol):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from django.db import models
 
 from cas_orm import Expect, Outcome
-from cas_orm.lifecycle import Lifecycle, Move
+from cas_orm.lifecycle import JobOptions, Lifecycle, Move
 from cas_orm.twins import raising, writes
 from cas_orm_django import lifecycle
 from cas_orm_django.fields import InitialStateField, StateField
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["JobMixin"]
 
 
-class JobMixin(CasMixin):
+class JobMixin(JobOptions, CasMixin):
     """Add a job's life: state, action, result, checkpoint, logs, owner, attempts and three times.
 
     Every verb believes the generation, so that a worker whose job was handed on changes nothing any more.
@@ -34,17 +34,6 @@ class JobMixin(CasMixin):
         cas_max_attempts: how often a budget allows to start; None for ever.
         cas_gave_up: state and result of a job whose budget is spent; the state is terminal.
     """
-
-    cas_initial_state: ClassVar[str] = "pending"
-    cas_running_state: ClassVar[str] = "running"
-    cas_terminal_states: ClassVar[tuple[str, ...]] = ("done",)
-    cas_transitions: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "pending": ("running", "done"),
-        "running": ("pending", "done"),
-    }
-    cas_max_attempts: ClassVar[int | None] = None
-    cas_gave_up: ClassVar[tuple[str, str]] = ("done", "gave_up")
-    cas_unversioned_fields: ClassVar[tuple[str, ...]] = ("heartbeat_at",)
 
     state = InitialStateField(max_length=32, default="pending", db_default="pending", editable=False)
     action = StateField(max_length=32, default="start", db_default="start", editable=False)

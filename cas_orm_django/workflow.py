@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
 
-from cas_orm.runs import TERMINAL_STATES
+from cas_orm.runs import WorkflowOptions
 from cas_orm_django.fields import InitialStateField
 from cas_orm_django.mixins import CasMixin
 
@@ -24,7 +24,7 @@ class ProgressField(models.DateTimeField):  # type: ignore[type-arg]  # not gene
         return super().pre_save(model_instance, add)
 
 
-class WorkflowRunMixin(CasMixin):
+class WorkflowRunMixin(WorkflowOptions, CasMixin):
     """Add a workflow run's columns: status, node states, transition number, checksum and time of progress.
 
     Only committed ticks write node states, transition number, checksum and progress. Other actors speak to a
@@ -35,10 +35,6 @@ class WorkflowRunMixin(CasMixin):
         cas_terminal_states: the statuses that nothing leaves.
         cas_failed_state: the status of a run that is failed by force.
     """
-
-    cas_initial_state: ClassVar[str] = "pending"
-    cas_terminal_states: ClassVar[tuple[str, ...]] = TERMINAL_STATES
-    cas_failed_state: ClassVar[str] = "failed"
 
     status = InitialStateField(max_length=32, default="pending", db_default="pending", editable=False)
     node_states = models.JSONField(

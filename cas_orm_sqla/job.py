@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import JSON, Integer, String, Text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from cas_orm import Expect, Outcome
-from cas_orm.lifecycle import Lifecycle, Move
+from cas_orm.lifecycle import JobOptions, Lifecycle, Move
 from cas_orm.twins import raising
 from cas_orm_sqla import lifecycle
 from cas_orm_sqla.belief import Where
@@ -22,7 +22,7 @@ from cas_orm_sqla.write import OnWon
 __all__ = ["JobDataclassMixin", "JobMixin"]
 
 
-class JobVerbsMixin(CasVerbsMixin):
+class JobVerbsMixin(JobOptions, CasVerbsMixin):
     """Give a class that has the columns of a job the verbs of its lifecycle.
 
     Class options:
@@ -31,17 +31,6 @@ class JobVerbsMixin(CasVerbsMixin):
         cas_max_attempts: how often a budget allows to start; None for ever.
         cas_gave_up: state and result of a job whose budget is spent; the state is terminal.
     """
-
-    cas_initial_state: ClassVar[str] = "pending"
-    cas_running_state: ClassVar[str] = "running"
-    cas_terminal_states: ClassVar[tuple[str, ...]] = ("done",)
-    cas_transitions: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "pending": ("running", "done"),
-        "running": ("pending", "done"),
-    }
-    cas_max_attempts: ClassVar[int | None] = None
-    cas_gave_up: ClassVar[tuple[str, str]] = ("done", "gave_up")
-    cas_unversioned_fields: ClassVar[tuple[str, ...]] = ("heartbeat_at",)
 
     def try_start_if_current(
         self,

@@ -103,8 +103,7 @@ class CasVerbsMixin:
             on_won: as for `try_save_if_current`.
 
         Raises:
-            ConflictError: the object was refused before and has not been refreshed (``fenced``), or another
-                one that the flush of a cascade would have to write.
+            ConflictError: this object, or one that a cascade's flush would write, was refused (``fenced``).
             MissingExpectation: the version was never seen.
             InvalidExpectation: a belief does not fit.
             TransientConflict: the engine refused.

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import JSON, BigInteger, String
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from cas_orm.runs import TERMINAL_STATES
+from cas_orm.runs import WorkflowOptions
 from cas_orm_sqla.clock import DatabaseClock
-from cas_orm_sqla.mixins import CasDataclassMixin, CasMixin, CasVerbsMixin
+from cas_orm_sqla.mixins import CasDataclassMixin, CasMixin
 from cas_orm_sqla.types import State, UtcDateTime
 
 __all__ = ["WorkflowRunDataclassMixin", "WorkflowRunMixin"]
-
-
-class WorkflowOptions(CasVerbsMixin):
-    """The options of a class of workflow runs.
-
-    Class options:
-        cas_initial_state: the status of a new run.
-        cas_terminal_states: the statuses that nothing leaves.
-        cas_failed_state: the status of a run that is failed by force.
-    """
-
-    cas_initial_state: ClassVar[str] = "pending"
-    cas_terminal_states: ClassVar[tuple[str, ...]] = TERMINAL_STATES
-    cas_failed_state: ClassVar[str] = "failed"
 
 
 class WorkflowRunMixin(WorkflowOptions, CasMixin):
@@ -35,6 +21,11 @@ class WorkflowRunMixin(WorkflowOptions, CasMixin):
 
     Only committed ticks write node states, transition number, checksum and progress. Other actors speak to a
     run through its status.
+
+    Class options:
+        cas_initial_state: the status of a new run.
+        cas_terminal_states: the statuses that nothing leaves.
+        cas_failed_state: the status of a run that is failed by force.
     """
 
     @declared_attr
