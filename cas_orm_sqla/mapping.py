@@ -58,8 +58,10 @@ def _set_adopted_column(mapper: Mapper[Any], class_: type[Any]) -> None:
     _check_job(class_)
     forget(mapper)
     if version is not None:
+        above = () if mapper.inherits is None else mapper.inherits.tables  # a guarded parent has its own here
         for table in mapper.tables:
-            _OWNERS.setdefault(table, mapper)
+            if table is version.table or table not in above:
+                _OWNERS.setdefault(table, mapper)
 
 
 def _check(mapper: Mapper[Any], class_: type[Any], version: Any) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import ForeignKey, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 from sqlalchemy.orm.exc import StaleDataError
 
 from cas_orm import ErrRecordVersionConflict, Expect, InvalidExpectation, MissingExpectation, Verdict
-from cas_orm_sqla import CasSession, bulk_guard
+from cas_orm_sqla import CasSession, RecordVersionMixin, bulk_guard
 from tests.sqla.databases import Engines
 from tests.sqla.shapes import Book, Item, Peculiar, Point, Voucher
-from tests.sqla.shop import Customer, Device, Doc, Legacy, Order, Slot
+from tests.sqla.shop import Base, Customer, Device, Doc, Legacy, Order, Slot
 
 TABLE: Any = Order.__table__
 
@@ -301,6 +301,37 @@ def test_a_childs_own_table(db: Engines) -> None:
         session.execute(update(Item.__table__).values(name="c"))
         session.commit()
         assert (book.pages, book.record_version, book.name) == (1, 2, "c")
+
+
+class Crew(Base):
+    """A class without the library, one of whose children has it."""
+
+    __tablename__ = "crew"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(default="")
+
+
+class CrewPilot(RecordVersionMixin, Crew):
+    """The version is in the child's table."""
+
+    __tablename__ = "crew_pilot"
+
+    id: Mapped[int] = mapped_column(ForeignKey(Crew.id), primary_key=True)
+    hours: Mapped[int] = mapped_column(default=0)
+
+
+def test_the_table_of_an_unguarded_parent(db: Engines) -> None:
+    """It is nobody's to guard; the child's is."""
+    with CasSession(db.sync) as session:
+        pilot = CrewPilot(name="a")
+        session.add_all([pilot, Crew(name="b")])
+        session.commit()
+        session.execute(update(Crew.__table__).values(name="c"))
+        session.execute(update(Crew).values(name="c"))
+        session.execute(update(CrewPilot.__table__).values(hours=1))
+        session.commit()
+        assert (pilot.name, pilot.hours, pilot.record_version) == ("c", 1, 2)
 
 
 @pytest.mark.parametrize("as_list", [True, False])
