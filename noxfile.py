@@ -28,8 +28,8 @@ NEWEST = ("3.13", "6.1")
 GRID = [(python, django) for django, pythons in PYTHONS_OF_DJANGO.items() for python in pythons]
 
 CONTRACT_SUITES = ("tests/contract",)
-#: A file stays with one worker: some of them open fifty connections.
-WORKERS = ("-n", "2", "--dist", "loadfile")
+#: Races wait most of their time. A file stays with one worker: some open fifty connections.
+WORKERS = ("-n", "3", "--dist", "loadfile")
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"

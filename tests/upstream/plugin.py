@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     event.listen(Session, "after_commit", _check_committed)
     event.listen(CasVerbsMixin, "refresh", _check_refreshed, propagate=True)
     _count(watched, "_guard", "before_flush")
-    _count(watched, "_undo", "rollback")
+    _count(watched, "undo", "rollback")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
