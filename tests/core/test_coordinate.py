@@ -406,6 +406,10 @@ def test_a_read_that_lags(colour: str) -> None:
         reasons.append(envelope.reason)
     assert reasons == [f"lag-{n}" for n in range(1, 6)]
     assert hand.handle(envelope) == Idle("lagging")
+    store = Rivals([run_of(record_version=9)])
+    store.bump = only_version
+    requeued = Hand(colour, store).handle(envelope)
+    assert (requeued.wakeup.requeue_count, requeued.wakeup.reason) == (3, "")  # it lags no more
     hand.store.add(run_of(record_version=9))
     assert isinstance(hand.handle(envelope), Committed)
 

@@ -215,6 +215,27 @@ def test_a_lock_that_is_not_granted_in_time(db: Engines, pair: list[Actor]) -> N
     assert _row(db, Device, other).name == ("before" if _name(db) == "mariadb" else "other")
 
 
+@pytest.mark.parametrize("db", ["postgres"], indirect=True)
+def test_in_autocommit_there_is_nothing_to_give_up(db: Engines, pair: list[Actor]) -> None:
+    """A write to two tables is refused in its own transaction: what was set stays, the next attempt wins."""
+    early, late = pair
+    (key,) = _insert(db, Book(name="a"))
+    first = early.do(_load(Book, key))
+    early.do(_save(first, "early", pages=7))
+
+    def alone(session: Session) -> Any:
+        session.connection(execution_options={"isolation_level": "AUTOCOMMIT"})
+        return session.get_one(Book, key)
+
+    second = late.do(alone)
+    late.ask("SET lock_timeout = '50ms'")
+    assert isinstance(late.start(_save(second, "late", pages=8)).exception(PATIENCE), TransientConflict)
+    assert (second.name, second.pages) == ("late", 8)
+    early.do(_rollback)
+    assert late.do(lambda session: second.save_if_current(session)).record_version == 2
+    assert (_row(db, Book, key).name, _row(db, Book, key).pages) == ("late", 8)
+
+
 @servers
 @pytest.mark.parametrize("tables", [1, 2])
 def test_a_deadlock(db: Engines, pair: list[Actor], tables: int) -> None:

@@ -551,6 +551,39 @@ def test_an_engine_error_at_the_commit(db: Engines, form: Form) -> None:
     assert names(db) == ["attempt 2"]
 
 
+def test_a_savepoint_of_the_callers_survives_on_postgresql(db: Engines, form: Form) -> None:
+    """Whoever handles the refusal outside of it goes on there; elsewhere the whole transaction is gone."""
+    key = new_order(db)
+    calls: list[int] = []
+    refusals = [deadlock()]
+
+    def refuse(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("UPDATE") and refusals:
+            raise refusals.pop()
+
+    def work(session: Session) -> int:
+        calls.append(1)
+        session.add(Customer(name="a"))
+        order = session.get_one(Order, key)
+        session.flush()
+        try:
+            with session.begin_nested():
+                order.save_if_current(session)
+        except TransientConflict:
+            pass
+        return len(calls)
+
+    doors = (db.sync, db.asynchronous.sync_engine)
+    for door in doors:
+        event.listen(door, "before_cursor_execute", refuse)
+    try:
+        assert form(db, work) == (1 if db.sync.dialect.name == "postgresql" else 2)
+    finally:
+        for door in doors:
+            event.remove(door, "before_cursor_execute", refuse)
+    assert names(db) == ["a"]
+
+
 def test_a_swallowed_dead_transaction_is_no_success(db: Engines, form: Form) -> None:
     """The library has rolled back: the function's result would claim what is not stored."""
     key = new_order(db)
