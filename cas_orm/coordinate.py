@@ -16,9 +16,10 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from inspect import isawaitable, iscoroutine
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from cas_orm.checksum import ChecksumPolicy
+from cas_orm.envelope import LAG, MOST_LAGS, filled, is_ahead, lags, met
 from cas_orm.errors import CasError, ChecksumMismatch, Livelocked, TransientConflict
 from cas_orm.handled import Committed, Failed, ForceFailed, Gone, Handled, Idle, Requeued
 from cas_orm.livelock import LivelockPolicy
@@ -28,10 +29,6 @@ from cas_orm.requeue import RequeuePolicy
 from cas_orm.retry import RetryPolicy
 from cas_orm.runs import Queue, RunSnapshot, Store, Tick, Transition
 from cas_orm.wakeup import WakeUp
-
-#: How often a wakeup waits for a read that lags behind it.
-MOST_LAGS: Final = 5
-_LAG: Final = "lag-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +88,10 @@ class _Walks:
 
     def _handle(self, envelope: WakeUp) -> Walk:
         run: RunSnapshot | None = yield Ask(self.store.load, (envelope.run_id,))
-        if run is not None and _is_ahead(envelope, run):
+        if run is not None and is_ahead(envelope, run):
             return (yield from self._wait_for_the_replica(envelope))
         if run is not None:
-            envelope = _met(envelope, run)
+            envelope = met(envelope, run)
         attempts, waited = 0, 0.0
         waits = self.retry.waits()
         while True:
@@ -170,7 +167,7 @@ class _Walks:
         sent = []
         for wakeup, delay in transition.wakeups:
             if wakeup.run_id == run.run_id:
-                wakeup = _filled(wakeup, run.run_seq, outcome.record_version, run.last_transition_seq + 1)
+                wakeup = filled(wakeup, run.run_seq, outcome.record_version, run.last_transition_seq + 1)
             yield Send(wakeup, delay)
             sent.append(wakeup)
         return Committed(outcome, tuple(sent))
@@ -181,7 +178,7 @@ class _Walks:
         ended = self._ended(envelope, run)
         if ended is not None or run is None:
             return ended
-        envelope = _met(envelope, run)
+        envelope = met(envelope, run)
         if self.livelock.gives_up(envelope.requeue_count):
             outcome: Outcome = yield Ask(self._fail, (run, "livelock"))
             if outcome:
@@ -190,7 +187,7 @@ class _Walks:
             ended = self._ended(envelope, run)
             if ended is not None or run is None:
                 return ended
-            envelope = _met(envelope, run)
+            envelope = met(envelope, run)
         delay = self.requeue.delay(envelope.requeue_count)
         again = envelope.requeued(
             record_version=run.record_version, last_transition_seq=run.last_transition_seq
@@ -203,10 +200,10 @@ class _Walks:
 
     def _wait_for_the_replica(self, envelope: WakeUp) -> Walk:
         """Give a wakeup back that knows more than what can be read; a bounded number of times."""
-        lags = _lags(envelope) + 1
-        if lags > MOST_LAGS:
+        waited = lags(envelope) + 1
+        if waited > MOST_LAGS:
             return Idle("lagging")
-        again, delay = replace(envelope, reason=f"{_LAG}{lags}"), self.requeue.delay(lags - 1)
+        again, delay = replace(envelope, reason=f"{LAG}{waited}"), self.requeue.delay(waited - 1)
         yield Send(again, delay)
         return Requeued(again, delay)
 
@@ -391,44 +388,3 @@ def _decision(tick: Tick, run: RunSnapshot) -> Transition | None:
     raise TypeError(
         f"a tick is a plain function and returns a Transition or None, not {type(decided).__name__}"
     )
-
-
-def _is_ahead(envelope: WakeUp, run: RunSnapshot) -> bool:
-    """Tell whether the sender saw more than what can be read now."""
-    return (
-        (envelope.run_seq or 0) > run.run_seq
-        or (envelope.record_version or 0) > run.record_version
-        or (envelope.last_transition_seq or 0) > run.last_transition_seq
-    )
-
-
-def _met(envelope: WakeUp, run: RunSnapshot) -> WakeUp:
-    """Return the envelope as its handler keeps it: numbers filled, the count 0 if the run has moved."""
-    known = envelope.last_transition_seq
-    moved = known is not None and run.last_transition_seq > known
-    return replace(
-        envelope,
-        requeue_count=0 if moved else envelope.requeue_count,
-        run_seq=run.run_seq if envelope.run_seq is None else envelope.run_seq,
-        record_version=run.record_version,
-        last_transition_seq=run.last_transition_seq,
-        reason="" if _lags(envelope) else envelope.reason,
-    )
-
-
-def _filled(wakeup: WakeUp, run_seq: int, record_version: int | None, last_transition_seq: int) -> WakeUp:
-    """Return a tick's wakeup for its own run with the committed numbers, where it names none."""
-    return replace(
-        wakeup,
-        run_seq=run_seq if wakeup.run_seq is None else wakeup.run_seq,
-        record_version=record_version if wakeup.record_version is None else wakeup.record_version,
-        last_transition_seq=(
-            last_transition_seq if wakeup.last_transition_seq is None else wakeup.last_transition_seq
-        ),
-    )
-
-
-def _lags(envelope: WakeUp) -> int:
-    """Return how often the wakeup has waited for a read that lags behind."""
-    count = envelope.reason.removeprefix(_LAG)
-    return int(count) if count != envelope.reason and count.isdecimal() else 0
