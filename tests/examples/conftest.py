@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -25,6 +26,10 @@ Query = Callable[[str], list[Any]]
 
 def demo(*module: str, **variables: str) -> subprocess.Popen[str]:
     """Start the demo, or a driver of it, in a session of its own."""
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell's background job: children would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     own = {"PYTHONIOENCODING": "utf-8", "DATABASE_URL": "", "ROUNDS": "6", **variables}
     return subprocess.Popen(
         [sys.executable, "-m", *(module or ("examples.demo",))],
