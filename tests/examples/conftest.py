@@ -26,9 +26,7 @@ Query = Callable[[str], list[Any]]
 
 def demo(*module: str, **variables: str) -> subprocess.Popen[str]:
     """Start the demo, or a driver of it, in a session of its own."""
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # a shell's background job: children would inherit it
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background job: it would be inherited
         signal.signal(signal.SIGINT, signal.default_int_handler)
     own = {"PYTHONIOENCODING": "utf-8", "DATABASE_URL": "", "ROUNDS": "6", **variables}
     return subprocess.Popen(
